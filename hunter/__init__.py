@@ -1,0 +1,1 @@
+"""The bounty hunter: recomputes work and proves fraud."""

@@ -1,0 +1,1 @@
+"""The miner: trains on assigned data and publishes its update."""

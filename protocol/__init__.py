@@ -1,0 +1,1 @@
+"""The vocabulary: what is signed, hashed and compared."""

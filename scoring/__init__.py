@@ -1,0 +1,1 @@
+"""Pure rules on numbers: scores, ratings, weights, consensus."""

@@ -1,0 +1,1 @@
+"""The shell: command line, configuration and wiring."""

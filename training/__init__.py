@@ -1,0 +1,1 @@
+"""Model, data assignment, inner steps, codec and aggregation."""

@@ -1,0 +1,1 @@
+"""Moving blobs by digest."""

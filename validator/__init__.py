@@ -1,0 +1,1 @@
+"""The validator: scores submissions and attests what it holds."""
