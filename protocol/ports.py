@@ -1,0 +1,60 @@
+"""What the pure parts need from outside, as Protocols: each has a real and, in tests, a fake form."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from protocol.ids import Address, Hash32
+from protocol.submission import BlobRef
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChainTime:
+    """The chain's own idea of now: the head that a node acts on."""
+
+    block: int
+    time: int
+
+
+class ChainClock(Protocol):
+    """Tells the time by the chain, never by the machine."""
+
+    async def now(self) -> ChainTime:
+        """The newest block's number and time."""
+
+
+class Signer(Protocol):
+    """Holds one key and signs 32-byte digests with it."""
+
+    @property
+    def address(self) -> Address:
+        """The key's address."""
+
+    def sign_digest(self, digest: Hash32) -> bytes:
+        """r || s || v, 65 bytes, low s, v 27 or 28."""
+
+
+class BlobStore(Protocol):
+    """Keeps blobs by their sha-256."""
+
+    def put(self, data: bytes) -> BlobRef:
+        """Stores a blob durably and returns its locator."""
+
+    def get(self, digest: Hash32) -> bytes | None:
+        """The blob, or None if it is not here; its digest is checked on the way out."""
+
+
+class Metrics(Protocol):
+    """Counts and measures; labels are few and bounded."""
+
+    def count(
+        self, name: str, amount: int = 1, labels: Mapping[str, str] | None = None
+    ) -> None:
+        """Adds to a counter."""
+
+    def gauge(
+        self, name: str, value: float, labels: Mapping[str, str] | None = None
+    ) -> None:
+        """Sets a gauge."""

@@ -1,0 +1,267 @@
+"""The spec of a run: everything that its participants must agree on, hashed and registered on chain.
+
+Decimals are strings, so that the canonical bytes have one form. What the contracts enforce
+(`ChainParams`) is part of the spec too; a node refuses a run whose contracts say otherwise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+
+from protocol import canonical, record
+from protocol.errors import Rejected
+from protocol.hashing import keccak256
+from protocol.ids import Hash32, Units
+
+SPEC_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChainParams:
+    """What the contracts know of the spec. Suffix ``_s``: seconds. Amounts: base units.
+
+    Attributes:
+        genesis_time: unix time at which round 1 starts.
+        beacon_delay_blocks: a beacon's target lies so many blocks after the call that fixes it.
+        samples_per_round: samples that a miner trains on in a round, steps times batch.
+        dataset_depth: depth of the data set's Merkle tree.
+        genesis_root: state root of the model at the start of round 1.
+        bounty_bps: a hunter's share of what a computed verdict takes, at most 40 %.
+        miners_bps: the miners' share of a pot; validators get the rest.
+        chore_tariff: paid for each chore that everybody needs, up to `chore_cap_per_epoch`.
+    """
+
+    genesis_time: int
+    rounds_per_epoch: int
+    train_s: int
+    put_s: int
+    publish_s: int
+    attest_s: int
+    apply_s: int
+    weight_commit_s: int
+    weight_reveal_s: int
+    settlement_turn_s: int
+    settlement_window_s: int
+    settlement_void_s: int
+    fraud_window_epochs: int
+    unbonding_s: int
+    beacon_delay_blocks: int
+    min_miner_stake: Units
+    min_validator_stake: Units
+    max_miners: int
+    samples_per_round: int
+    train_samples: int
+    dataset_depth: int
+    dataset_root: Hash32
+    genesis_root: Hash32
+    steps: int
+    challenge_bond: Units
+    equivocation_slash_bps: int
+    equivocation_bounty: Units
+    wrong_data_slash_bps: int
+    bounty_bps: int
+    challenge_reveal_blocks: int
+    suspension_epochs: int
+    missing_reveal_penalty: Units
+    emission_per_epoch: Units
+    miners_bps: int
+    settlement_bond: Units
+    chore_tariff: Units
+    chore_cap_per_epoch: Units
+
+    @property
+    def round_s(self) -> int:
+        """Length of a round in seconds."""
+        return self.train_s + self.put_s + self.publish_s + self.attest_s + self.apply_s
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelSpec:
+    """A Llama: RMSNorm, rotary positions, SwiGLU. `init_seed` fixes the starting weights."""
+
+    vocab_size: int
+    hidden_size: int
+    intermediate_size: int
+    layers: int
+    heads: int
+    kv_heads: int
+    context: int
+    rope_theta: str
+    norm_eps: str
+    tie_embeddings: bool
+    init_seed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataSpec:
+    """The data set: samples of fixed length; the first `train_samples` train, the rest is held out.
+
+    Attributes:
+        sample_tokens: tokens in a sample, the context and one more.
+        token_bytes: bytes of a stored token, 2 or 4, little-endian.
+    """
+
+    name: str
+    tokenizer_digest: Hash32
+    dataset_root: Hash32
+    train_samples: int
+    total_samples: int
+    sample_tokens: int
+    token_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InnerSpec:
+    """The inner loop of a round: `steps` AdamW steps of `batch` samples.
+
+    `trace_every`: a state root enters the trace after every so many steps. `grad_clip` 0 is off.
+    """
+
+    steps: int
+    batch: int
+    learning_rate: str
+    beta1: str
+    beta2: str
+    epsilon: str
+    weight_decay: str
+    grad_clip: str
+    trace_every: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CodecSpec:
+    """Top `k` of every `chunk` values at `bits` bits, error feedback decayed by `feedback`."""
+
+    version: int
+    chunk: int
+    k: int
+    bits: int
+    feedback: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OuterSpec:
+    """theta <- theta - alpha * mean of the selected; `newcomer_slots` of `top_g` need no weight."""
+
+    alpha: str
+    top_g: int
+    newcomer_slots: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoringSpec:
+    """Parameters of the Gauntlet (arXiv 2505.21684).
+
+    Attributes:
+        beta_fraction: c of the evaluation step beta = c * alpha.
+        mu_gamma: memory of the proof-of-computation average.
+        mu_margin: z, how many deviations of a fair coin are taken off it.
+        phi: factor for a failed fast check.
+        rand_samples: samples of the shared draw that ranks the peers.
+        peers_per_round: peers that a validator evaluates in a round.
+        max_steps_behind: rounds out of sync before a peer fails the check.
+    """
+
+    beta_fraction: str
+    mu_gamma: str
+    mu_margin: str
+    phi: str
+    rand_samples: int
+    peers_per_round: int
+    max_steps_behind: int
+    rating_mu: str
+    rating_sigma: str
+    rating_beta: str
+    rating_tau: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComputeSpec:
+    """How the numbers are computed: `mode` native, fp32, with a stated number of threads."""
+
+    mode: str
+    dtype: str
+    threads: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSpec:
+    """The whole spec. `local_state` names how local state stays checkable: ``deposit``."""
+
+    version: int
+    chain: ChainParams
+    model: ModelSpec
+    data: DataSpec
+    inner: InnerSpec
+    codec: CodecSpec
+    outer: OuterSpec
+    scoring: ScoringSpec
+    compute: ComputeSpec
+    local_state: str
+
+    def __post_init__(self) -> None:
+        _check(
+            self.version == SPEC_VERSION,
+            f"spec version {self.version} is not {SPEC_VERSION}",
+        )
+        _check(
+            self.local_state == "deposit",
+            f"unknown local state mode {self.local_state!r}",
+        )
+        _check(
+            self.compute.mode == "native", f"unknown compute mode {self.compute.mode!r}"
+        )
+        samples = self.inner.steps * self.inner.batch
+        _check(
+            samples == self.chain.samples_per_round,
+            "samples_per_round is not steps * batch",
+        )
+        _check(
+            self.inner.steps == self.chain.steps,
+            "steps differ between inner loop and chain",
+        )
+        _check(
+            self.data.train_samples == self.chain.train_samples, "train_samples differ"
+        )
+        _check(
+            self.data.dataset_root == self.chain.dataset_root, "dataset_root differs"
+        )
+        _check(
+            self.data.sample_tokens == self.model.context + 1,
+            "sample_tokens != context + 1",
+        )
+        _check(
+            0 < self.data.train_samples < self.data.total_samples,
+            "no training or held-out split",
+        )
+        for part in (self.model, self.inner, self.codec, self.outer, self.scoring):
+            _check_decimals(part)
+
+    def to_bytes(self) -> bytes:
+        """Canonical JSON."""
+        return canonical.dumps(record.to_json(self))
+
+    def hash(self) -> Hash32:
+        """The spec hash that is registered on chain."""
+        return Hash32(keccak256(self.to_bytes()))
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> RunSpec:
+        """Strict inverse of `to_bytes`; raises `Rejected`."""
+        return record.from_json(cls, canonical.loads(data))
+
+
+def _check(holds: bool, otherwise: str) -> None:
+    if not holds:
+        raise Rejected(f"run spec: {otherwise}")
+
+
+def _check_decimals(part: object) -> None:
+    for name, value in record.to_json(part).items():
+        if isinstance(value, str):
+            try:
+                finite = Decimal(value).is_finite()
+            except InvalidOperation:
+                finite = False
+            _check(finite, f"{name} is not a decimal number: {value!r}")
