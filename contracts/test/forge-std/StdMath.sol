@@ -1,0 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
+pragma solidity 0.8.37;
+
+import {stdMath} from "@forge-std/StdMath.sol";
