@@ -6,9 +6,8 @@ dataclass, and tuples of those. Decoding is strict: unknown, missing or mistyped
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from functools import cache
 from typing import TypeVar, get_args, get_origin, get_type_hints
 
 from protocol.canonical import Json
@@ -46,8 +45,7 @@ def from_json(kind: type[_Record], value: Json) -> _Record:
     )
 
 
-@cache
-def _hints(kind: Hashable) -> dict[str, object]:
+def _hints(kind: type[object]) -> dict[str, object]:
     return get_type_hints(kind)
 
 

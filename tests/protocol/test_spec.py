@@ -1,0 +1,113 @@
+"""Spec, run file and canonical JSON: one form, strict, and refused by name when wrong."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from protocol import canonical
+from protocol.errors import Rejected
+from protocol.ids import ZERO_ADDRESS, to_address
+from protocol.runfile import RUN_FILE_VERSION, ContractAddresses, RunFile
+from protocol.spec import RunSpec
+from protocol.submission import run_id
+from tests.specs import CHAIN, SPEC
+
+REGISTRY = to_address("0x" + "11" * 20)
+RUN_FILE = RunFile(
+    version=RUN_FILE_VERSION,
+    run=run_id(chain_id=31337, registry=REGISTRY, nonce=0),
+    chain_id=31337,
+    nonce=0,
+    deploy_block=1,
+    contracts=ContractAddresses(
+        **dict.fromkeys(
+            ("token", "vault", "epochs", "beacon", "scores", "rewards", "faults"),
+            ZERO_ADDRESS,
+        ),
+        registry=REGISTRY,
+    ),
+    spec=SPEC,
+)
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4)
+    ),
+    max_leaves=12,
+)
+
+
+@given(json_values)
+def test_canonical__any_value__round_trips(value: canonical.Json) -> None:
+    assert canonical.loads(canonical.dumps(value)) == value
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b'{"b":1,"a":2}',
+        b'{"a": 1}',
+        b'{"a":1,"a":1}',
+        b"1.5",
+        b"1e3",
+        b"NaN",
+        b"",
+        b"[" * 9999,
+    ],
+)
+def test_canonical__another_form__is_rejected(data: bytes) -> None:
+    with pytest.raises(Rejected):
+        canonical.loads(data)
+
+
+def test_canonical__float__is_refused() -> None:
+    with pytest.raises(TypeError, match="decimals as strings"):
+        canonical.dumps({"x": [0.5]})  # type: ignore[list-item]
+
+
+def test_spec__to_bytes_and_back__is_equal_and_hash_is_stable() -> None:
+    assert RunSpec.from_bytes(SPEC.to_bytes()) == SPEC
+    assert SPEC.hash() == RunSpec.from_bytes(SPEC.to_bytes()).hash()
+    assert replace(SPEC, model=replace(SPEC.model, layers=3)).hash() != SPEC.hash()
+
+
+def test_run_file__to_bytes_and_back__is_equal() -> None:
+    assert RunFile.from_bytes(RUN_FILE.to_bytes() + b"\n") == RUN_FILE
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        (("spec", "model", "layers"), "2", "ModelSpec.layers: expected int"),
+        (("spec", "model", "layers"), True, "ModelSpec.layers: expected int"),
+        (("spec", "inner", "learning_rate"), "fast", "learning_rate is not a decimal"),
+        (("spec", "inner", "learning_rate"), "NaN", "learning_rate is not a decimal"),
+        (("spec", "chain", "steps"), 3, "steps differ"),
+        (("spec", "chain", "dataset_root"), "00", "expected 32 bytes"),
+        (("nonce",), 1, "does not follow"),
+        (("version",), 2, "version 2"),
+        (("contracts", "extra"), 1, "unknown"),
+    ],
+)
+def test_run_file__wrong_field__is_rejected_by_name(
+    path: tuple[str, ...], value: object, message: str
+) -> None:
+    obj = json.loads(RUN_FILE.to_bytes())
+    target = obj
+    for key in path[:-1]:
+        target = target[key]
+    target[path[-1]] = value
+    raw = json.dumps(obj, sort_keys=True, separators=(",", ":")).encode()
+    with pytest.raises(Rejected, match=message):
+        RunFile.from_bytes(raw)
+
+
+def test_spec__samples_not_steps_times_batch__is_rejected() -> None:
+    with pytest.raises(Rejected, match="steps \\* batch"):
+        replace(SPEC, chain=replace(CHAIN, samples_per_round=9))

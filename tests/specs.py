@@ -1,0 +1,126 @@
+"""A small, valid run spec for tests; each test replaces what it is about."""
+
+from __future__ import annotations
+
+from protocol.hashing import keccak256
+from protocol.ids import UNITS_PER_TOKEN, Hash32, Units
+from protocol.spec import (
+    SPEC_VERSION,
+    ChainParams,
+    CodecSpec,
+    ComputeSpec,
+    DataSpec,
+    InnerSpec,
+    ModelSpec,
+    OuterSpec,
+    RunSpec,
+    ScoringSpec,
+)
+
+
+def tokens(amount: float) -> Units:
+    """An amount in base units."""
+    return Units(int(amount * UNITS_PER_TOKEN))
+
+
+def some_hash(label: str) -> Hash32:
+    """A readable way to make distinct 32-byte values."""
+    return Hash32(keccak256(label.encode()))
+
+
+CHAIN = ChainParams(
+    genesis_time=1_000_000,
+    rounds_per_epoch=3,
+    train_s=8,
+    put_s=4,
+    publish_s=4,
+    attest_s=4,
+    apply_s=4,
+    weight_commit_s=12,
+    weight_reveal_s=6,
+    settlement_turn_s=4,
+    settlement_window_s=10,
+    settlement_void_s=60,
+    fraud_window_epochs=4,
+    unbonding_s=600_000,
+    beacon_delay_blocks=1,
+    min_miner_stake=tokens(100),
+    min_validator_stake=tokens(1000),
+    max_miners=64,
+    samples_per_round=8,
+    train_samples=100,
+    dataset_depth=7,
+    dataset_root=some_hash("dataset"),
+    genesis_root=some_hash("genesis"),
+    steps=2,
+    challenge_bond=tokens(5),
+    equivocation_slash_bps=2000,
+    equivocation_bounty=tokens(1),
+    wrong_data_slash_bps=5000,
+    bounty_bps=4000,
+    challenge_reveal_blocks=50,
+    suspension_epochs=4,
+    missing_reveal_penalty=tokens(10),
+    emission_per_epoch=tokens(1000),
+    miners_bps=6000,
+    settlement_bond=tokens(50),
+    chore_tariff=tokens(0.1),
+    chore_cap_per_epoch=tokens(10),
+)
+
+MODEL = ModelSpec(
+    vocab_size=64,
+    hidden_size=16,
+    intermediate_size=40,
+    layers=2,
+    heads=4,
+    kv_heads=2,
+    context=16,
+    rope_theta="10000",
+    norm_eps="0.00001",
+    tie_embeddings=True,
+    init_seed=1,
+)
+
+SPEC = RunSpec(
+    version=SPEC_VERSION,
+    chain=CHAIN,
+    model=MODEL,
+    data=DataSpec(
+        name="test",
+        tokenizer_digest=some_hash("tokenizer"),
+        dataset_root=CHAIN.dataset_root,
+        train_samples=100,
+        total_samples=120,
+        sample_tokens=17,
+        token_bytes=2,
+    ),
+    inner=InnerSpec(
+        steps=2,
+        batch=4,
+        learning_rate="0.003",
+        beta1="0.9",
+        beta2="0.95",
+        epsilon="0.00000001",
+        weight_decay="0.1",
+        grad_clip="1",
+        trace_every=1,
+    ),
+    codec=CodecSpec(version=1, chunk=4096, k=64, bits=2, feedback="0.95"),
+    outer=OuterSpec(alpha="1", top_g=15, newcomer_slots=3),
+    scoring=ScoringSpec(
+        beta_fraction="0.2",
+        mu_gamma="0.95",
+        mu_margin="1",
+        phi="0.75",
+        rand_samples=16,
+        peers_per_round=8,
+        max_steps_behind=3,
+        rating_mu="25",
+        rating_sigma="8.333333333333334",
+        rating_beta="7",
+        rating_tau="0.1",
+    ),
+    compute=ComputeSpec(mode="native", dtype="float32", threads=1),
+    local_state="deposit",
+)
