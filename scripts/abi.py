@@ -30,7 +30,12 @@ MAX_INIT_BYTES = 49_152  # EIP-3860, constructor arguments not counted
 
 OUTPUTS = {
     "": ["ast"],
-    "*": ["abi", "evm.bytecode.object", "evm.bytecode.linkReferences", "evm.deployedBytecode.object"],
+    "*": [
+        "abi",
+        "evm.bytecode.object",
+        "evm.bytecode.linkReferences",
+        "evm.deployedBytecode.object",
+    ],
 }
 
 _IMPORT = re.compile(r"""^\s*(?:import|\}\s*from)\b[^;"']*["']([^"']+)["']""", re.MULTILINE)
@@ -63,7 +68,9 @@ def read_sources(remappings: list[str]) -> dict[str, dict[str, str]]:
             continue
         content = (ROOT / name).read_text()
         sources[name] = {"content": content}
-        pending += [resolve(p, importer=name, remappings=remappings) for p in _IMPORT.findall(content)]
+        pending += [
+            resolve(p, importer=name, remappings=remappings) for p in _IMPORT.findall(content)
+        ]
     return sources
 
 
@@ -79,12 +86,17 @@ def compile_sources() -> dict[str, Any]:
             "optimizer": {"enabled": profile["optimizer"], "runs": profile["optimizer_runs"]},
             "viaIR": profile["via_ir"],
             "evmVersion": profile["evm_version"],
-            "metadata": {"bytecodeHash": profile["bytecode_hash"], "appendCBOR": profile["cbor_metadata"]},
+            "metadata": {
+                "bytecodeHash": profile["bytecode_hash"],
+                "appendCBOR": profile["cbor_metadata"],
+            },
             "outputSelection": {name: OUTPUTS for name in sources if _is_deployable_source(name)},
         },
     }
     output: dict[str, Any] = solcx.compile_standard(request, solc_binary=ROOT / profile["solc"])
-    ours = [e for e in output.get("errors", []) if e["sourceLocation"]["file"].startswith("contracts/")]
+    ours = [
+        e for e in output.get("errors", []) if e["sourceLocation"]["file"].startswith("contracts/")
+    ]
     if ours:
         sys.exit("".join(e["formattedMessage"] for e in ours) + "abi: warnings are errors here")
     return output
@@ -133,7 +145,9 @@ def render(name: str, contract: dict[str, Any]) -> str:
 def main() -> None:
     """Write or check the shipped files."""
     parser = argparse.ArgumentParser(prog="scripts/abi", description=__doc__.splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="change nothing; fail where a file is out of date")
+    parser.add_argument(
+        "--check", action="store_true", help="change nothing; fail where a file is out of date"
+    )
     check = parser.parse_args().check
 
     contracts = dict(deployables(compile_sources())) if SOURCES.is_dir() else {}
@@ -145,7 +159,9 @@ def main() -> None:
 
     wanted = {f"{name}.json": render(name, contract) for name, contract in contracts.items()}
     there = {p.name: p.read_text() for p in SHIPPED.glob("*.json")}
-    stale = sorted(name for name in wanted.keys() | there.keys() if wanted.get(name) != there.get(name))
+    stale = sorted(
+        name for name in wanted.keys() | there.keys() if wanted.get(name) != there.get(name)
+    )
     if check and stale:
         sys.exit(f"abi: out of date in ledger/abi: {', '.join(stale)}; run scripts/abi")
     if not check:
@@ -158,7 +174,9 @@ def main() -> None:
     largest = max(contracts, key=lambda n: len(contracts[n]["evm"]["deployedBytecode"]["object"]))
     largest_bytes = len(contracts[largest]["evm"]["deployedBytecode"]["object"]) // 2
     state = "match the sources" if check or not stale else f"written ({len(stale)} changed)"
-    print(f"abi: {len(wanted)} contracts {state}; the largest is {largest}, {largest_bytes} of {MAX_RUNTIME_BYTES} bytes")
+    print(
+        f"abi: {len(wanted)} contracts {state}; the largest is {largest}, {largest_bytes} of {MAX_RUNTIME_BYTES} bytes"
+    )
 
 
 if __name__ == "__main__":
