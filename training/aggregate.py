@@ -1,0 +1,109 @@
+"""The outer step: everybody applies the same mean of the selected updates and must get the same bits.
+
+Only numpy's elementwise fp32 operations take part, one peer after the other in slot order, and norms are sums of products that
+are rounded once in fp64 by `math.fsum`. So neither threads, nor vector width, nor a torch setting can change a bit. Results
+below TINY become +0, which makes the outcome the same with and without the processor's flush-to-zero mode.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from protocol.spec import OuterSpec
+from training.codec import LOW_LEVEL, Payload
+from training.parameters import Parameters
+
+Scales = Mapping[str, np.float32]
+TINY = np.float32(2.0**-100)
+
+
+def norms(payload: Payload) -> dict[str, float]:
+    """L2 norm of each tensor of an update, by its scales and codes (exact up to two fp64 roundings)."""
+    layout = payload.layout
+    high = np.bincount(layout.chunk_of_entry, weights=payload.codes >> 1, minlength=layout.chunks)
+    low = np.diff(layout.entry_starts) - high
+    squares = (payload.scales.astype(np.float64) ** 2 * (high + LOW_LEVEL**2 * low)).tolist()
+    return {
+        name: math.sqrt(math.fsum(squares[first:end]))
+        for name, (first, end) in layout.tensor_chunks.items()
+    }
+
+
+def median_norms(payloads: Sequence[Payload]) -> dict[str, float]:
+    """Median over the selected payloads of each tensor's non-zero norm; the lower one if their number is even.
+
+    A tensor that nobody sent has no entry.
+    """
+    medians: dict[str, float] = {}
+    found = [norms(payload) for payload in payloads]
+    for name in found[0] if found else ():
+        present = sorted(each[name] for each in found if each[name] > 0)
+        if present:
+            medians[name] = present[(len(present) - 1) // 2]
+    return medians
+
+
+def scale_of(payload: Payload, medians: Mapping[str, float]) -> dict[str, np.float32]:
+    """min(1, median / own norm) per tensor, rounded down; 1 where the payload or everybody sent nothing."""
+    return {name: _ratio(medians.get(name, own), own) for name, own in norms(payload).items()}
+
+
+def tensor_scales(payloads: Sequence[Payload]) -> list[dict[str, np.float32]]:
+    """The scales of the selected payloads, in their order."""
+    medians = median_norms(payloads)
+    return [scale_of(payload, medians) for payload in payloads]
+
+
+def aggregate(params: Parameters, payloads: Sequence[Payload], outer: OuterSpec) -> Parameters:
+    """Theta - alpha * (sum of the scaled updates) / (their number). `payloads` come in slot order. None: theta as it is.
+
+    The divisor is the size of the set, not the number of senders of a coordinate: a lone sender would own it.
+    """
+    if not payloads:
+        return {name: array.copy() for name, array in params.items()}
+    layout = payloads[0].layout
+    total = np.zeros(layout.flat.size, np.float32)
+    for payload, scales in zip(payloads, tensor_scales(payloads), strict=True):
+        if payload.layout is not layout:
+            raise ValueError("payloads of different layouts")
+        total[payload.positions] += scaled_values(payload, scales)
+    mean = total / np.float32(len(payloads))
+    return layout.flat.split(_step(layout.flat.flatten(params), mean, float(outer.alpha)))
+
+
+def apply_update(params: Parameters, payload: Payload, scales: Scales, step: float) -> Parameters:
+    """Theta - step * scaled update of one peer: what scoring evaluates."""
+    flat = payload.layout.flat
+    update = np.zeros(flat.size, np.float32)
+    update[payload.positions] = scaled_values(payload, scales)
+    return flat.split(_step(flat.flatten(params), update, step))
+
+
+def scaled_values(payload: Payload, scales: Scales) -> NDArray[np.float32]:
+    """(E,) decoded values times their tensor's scale."""
+    layout = payload.layout
+    per_chunk = np.ones(layout.chunks, np.float32)
+    for name, (first, end) in layout.tensor_chunks.items():
+        per_chunk[first:end] = scales[name]
+    values: NDArray[np.float32] = payload.values * per_chunk[layout.chunk_of_entry]
+    return values
+
+
+def _step(
+    flat: NDArray[np.float32], direction: NDArray[np.float32], step: float
+) -> NDArray[np.float32]:
+    moved: NDArray[np.float32] = flat - np.float32(step) * direction
+    moved[np.abs(moved) < TINY] = 0.0
+    return moved
+
+
+def _ratio(median: float, own: float) -> np.float32:
+    if own <= median:
+        return np.float32(1.0)
+    exact = median / own
+    rounded = np.float32(exact)
+    return rounded if float(rounded) <= exact else np.nextafter(rounded, np.float32(0.0))

@@ -1,0 +1,220 @@
+"""A miner's round: H AdamW steps from theta, then error feedback and compression.
+
+The parameters, gradients and moments each lie in one flat vector in name order (the model's tensors are views), so that an AdamW
+step is a handful of operations on vectors and every sum has a fixed order. With one thread, the same inputs give the same bits
+on the same kind of processor.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from protocol.ids import Hash32
+from protocol.spec import CodecSpec, InnerSpec, ModelSpec
+from training.codec import Payload, encode_flat
+from training.errors import TrainingDiverged
+from training.layout import FlatLayout, chunk_layout, flat_layout
+from training.local_state import LocalState
+from training.model import Llama, token_losses
+from training.parameters import Parameters
+from training.roots import (
+    NamedRoots,
+    combine_local,
+    leaf_hashes,
+    local_root,
+    state_root,
+    tensor_roots,
+    tree_root,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundWork:
+    """What a miner has after a round. The roots are those that its submission names."""
+
+    payload: Payload
+    payload_root: Hash32
+    local_out: LocalState
+    local_in_root: Hash32
+    local_out_root: Hash32
+    trace_root: Hash32
+    trace_leaves: tuple[bytes, ...]  # leaf data, 64 bytes each
+    mean_loss: float  # nats per token over all steps
+
+
+class FlatModel:
+    """A Llama whose parameters and gradients are views into two flat vectors."""
+
+    def __init__(self, model: ModelSpec) -> None:
+        self.layout: FlatLayout = flat_layout(model)
+        self.llama = Llama(model)
+        self.theta = torch.zeros(self.layout.size)
+        self.gradient = torch.zeros(self.layout.size)
+        for name, parameter in self.llama.named_parameters():
+            start = self.layout.offsets[name]
+            end = start + parameter.numel()
+            parameter.data = self.theta[start:end].view(parameter.shape)
+            parameter.grad = self.gradient[start:end].view(parameter.shape)
+
+    def load(self, params: Parameters) -> None:
+        """Copies `params` into the model's memory."""
+        self.theta.copy_(torch.from_numpy(self.layout.flatten(params)))
+
+    def parameters(self) -> Parameters:
+        """Views into the model's memory: copy what must outlive the next step."""
+        return self.layout.split(self.theta.numpy())
+
+
+class AdamW:
+    """Decoupled weight decay (Loshchilov and Hutter 2019) over one flat vector; vectors of norms are not decayed."""
+
+    def __init__(self, flat: FlatModel, inner: InnerSpec, local: LocalState) -> None:
+        self._flat = flat
+        self._learning_rate, self._epsilon = (
+            float(inner.learning_rate),
+            float(inner.epsilon),
+        )
+        self._beta1, self._beta2 = float(inner.beta1), float(inner.beta2)
+        self._decay, self._clip = float(inner.weight_decay), float(inner.grad_clip)
+        self.m = torch.from_numpy(flat.layout.flatten(local.m))
+        self.v = torch.from_numpy(flat.layout.flatten(local.v))
+        self.step_count = local.step
+
+    def step(self) -> None:
+        """Consumes the model's gradient."""
+        gradient, theta = self._flat.gradient, self._flat.theta
+        if self._clip > 0:
+            norm = _norm(gradient.numpy())
+            if norm > self._clip:
+                gradient.mul_(self._clip / norm)
+        self.step_count += 1
+        if self._decay > 0:
+            for parameter in self._flat.llama.parameters():
+                if parameter.ndim > 1:
+                    parameter.data.mul_(1.0 - self._learning_rate * self._decay)
+        self.m.mul_(self._beta1).add_(gradient, alpha=1.0 - self._beta1)
+        self.v.mul_(self._beta2).addcmul_(gradient, gradient, value=1.0 - self._beta2)
+        correction1 = 1.0 - _power(self._beta1, self.step_count)
+        correction2 = 1.0 - _power(self._beta2, self.step_count)
+        denominator = self.v.sqrt().div_(correction2**0.5).add_(self._epsilon)
+        theta.addcdiv_(self.m, denominator, value=-self._learning_rate / correction1)
+
+
+def train_round(  # noqa: PLR0913 - a round has exactly these inputs
+    *,
+    params: Parameters,
+    local: LocalState,
+    samples: NDArray[np.int64],
+    model: ModelSpec,
+    inner: InnerSpec,
+    codec: CodecSpec,
+    initial_root: Hash32,
+) -> RoundWork:
+    """Trains on `samples` (H, batch, L+1) from `params`, the state with root `initial_root`.
+
+    Raises ValueError for samples of another shape or vocabulary, TrainingDiverged if a number is no longer finite.
+    """
+    _check_samples(samples, model, inner)
+    flat = FlatModel(model)
+    flat.load(params)
+    optimizer = AdamW(flat, inner, local)
+    feedback_roots = tensor_roots(local.e)
+    local_in_root = combine_local(
+        tensor_roots(local.m), tensor_roots(local.v), feedback_roots, local.step
+    )
+    trace = [initial_root + local_in_root]
+    losses: list[float] = []
+    for step, batch in enumerate(torch.from_numpy(samples.copy()), start=1):
+        losses.append(_gradient(flat, batch))
+        optimizer.step()
+        if step % inner.trace_every == 0 or step == inner.steps:
+            trace.append(_trace_leaf(flat, optimizer, feedback_roots))
+    payload, local_out = _compress(params, flat, optimizer, local, model, codec)
+    payload_root, local_out_root = payload.root(), local_root(local_out)
+    trace.append(payload_root + local_out_root)
+    return RoundWork(
+        payload=payload,
+        payload_root=payload_root,
+        local_out=local_out,
+        local_in_root=local_in_root,
+        local_out_root=local_out_root,
+        trace_root=tree_root(leaf_hashes(trace)),
+        trace_leaves=tuple(trace),
+        mean_loss=sum(losses) / len(losses),
+    )
+
+
+def _gradient(flat: FlatModel, batch: Tensor) -> float:
+    """Fills the flat gradient with that of the batch's mean loss and returns the loss."""
+    flat.gradient.zero_()
+    loss = token_losses(flat.llama, batch).mean()
+    loss.backward()  # type: ignore[no-untyped-call]
+    value = loss.item()
+    if not np.isfinite(value):
+        raise TrainingDiverged(
+            f"the training loss is {value}",
+            "start from a zero local state, or leave a run whose model diverged",
+        )
+    return value
+
+
+def _trace_leaf(flat: FlatModel, optimizer: AdamW, feedback_roots: NamedRoots) -> bytes:
+    split = flat.layout.split
+    m, v = (
+        tensor_roots(split(optimizer.m.numpy())),
+        tensor_roots(split(optimizer.v.numpy())),
+    )
+    return state_root(flat.parameters()) + combine_local(m, v, feedback_roots, optimizer.step_count)
+
+
+def _compress(
+    params: Parameters,
+    flat: FlatModel,
+    optimizer: AdamW,
+    local: LocalState,
+    model: ModelSpec,
+    codec: CodecSpec,
+) -> tuple[Payload, LocalState]:
+    """A = feedback * e + (theta_start - theta_end); what the payload leaves of it is the new e."""
+    layout = flat.layout
+    moved = layout.flatten(params) - flat.theta.numpy()
+    accumulated = np.float32(float(codec.feedback)) * layout.flatten(local.e) + moved
+    payload = encode_flat(accumulated, chunk_layout(model, codec))
+    accumulated[payload.positions] -= payload.values
+    local_out = LocalState(
+        m=layout.split(optimizer.m.numpy()),
+        v=layout.split(optimizer.v.numpy()),
+        e=layout.split(accumulated),
+        step=optimizer.step_count,
+    )
+    return payload, local_out
+
+
+def _norm(values: NDArray[np.float32]) -> float:
+    """L2 norm, summed from first to last in fp64: torch's own sum depends on threads and vector width."""
+    squares = np.square(values, dtype=np.float64)
+    return float(np.sqrt(np.cumsum(squares)[-1]))
+
+
+def _power(base: float, exponent: int) -> float:
+    """Base ** exponent by repeated squaring: only IEEE products, where libm's pow differs between systems."""
+    result = 1.0
+    while exponent:
+        if exponent & 1:
+            result *= base
+        base *= base
+        exponent >>= 1
+    return result
+
+
+def _check_samples(samples: NDArray[np.int64], model: ModelSpec, inner: InnerSpec) -> None:
+    expected = (inner.steps, inner.batch, model.context + 1)
+    if samples.shape != expected or samples.dtype != np.int64:
+        raise ValueError(f"samples are {samples.dtype}{samples.shape}, expected int64{expected}")
+    if samples.min() < 0 or samples.max() >= model.vocab_size:
+        raise ValueError("a token lies outside the vocabulary")
