@@ -1,1 +1,1 @@
-"""Moving blobs by digest."""
+"""Moving opaque bytes between nodes: blobs by digest, records by topic, peers by earned trust."""

@@ -1,0 +1,357 @@
+"""Asking other nodes for blobs and records.
+
+Every peer is a stranger: what it sends is capped while it streams, compared with its digest,
+awaited with a deadline, and never decompressed; redirects are not followed, cookies and proxies are
+not used, and endpoints that lead into private networks are refused (see `endpoint`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from http import HTTPStatus
+from types import TracebackType
+from weakref import WeakValueDictionary
+
+import aiohttp
+from aiohttp import ClientResponse, hdrs
+
+from protocol import canonical
+from protocol.errors import Rejected
+from protocol.ids import Hash32
+from protocol.submission import BlobRef
+from transport.download import Download, Fetched
+from transport.endpoint import PublicResolver, parse_endpoint
+from transport.errors import (
+    BadAnswer,
+    BlobMissing,
+    PeerBusy,
+    PeerUnavailable,
+    RecordRefused,
+    WrongLength,
+)
+from transport.limits import KIB, MIB, ClientLimits
+from transport.listing import Page, page_wire_bytes
+from transport.names import check_topic
+from transport.parts import SMALL_BYTES, Part
+from transport.ranges import parse_content_range
+from transport.store import FolderStore
+from transport.trust import TrustBook
+
+logger = logging.getLogger(__name__)
+
+NAME_HEADER = "Syntience-Node"
+"""How a client calls itself; unproven, for logs and for providers of listings."""
+_SMALL_ANSWER_BYTES = 4 * KIB
+_BUSY = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
+
+
+class PeerClient:
+    """Talks to nodes by their endpoints. Use as an async context manager, or `close` it.
+
+    Args:
+        limits: what to accept, and for how long to wait.
+        trust: told how each mirror did; choose mirrors by it.
+        name: how this node calls itself to others; may be empty.
+    """
+
+    def __init__(
+        self,
+        limits: ClientLimits | None = None,
+        *,
+        trust: TrustBook | None = None,
+        name: str = "",
+    ) -> None:
+        self.limits = limits or ClientLimits()
+        self.trust = trust or TrustBook()
+        self._name = name
+        self._session: aiohttp.ClientSession | None = None
+        self._fetching: WeakValueDictionary[tuple[int, Hash32], asyncio.Lock] = (
+            WeakValueDictionary()
+        )
+
+    async def __aenter__(self) -> PeerClient:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Closes all connections."""
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    async def check_health(self, endpoint: str) -> None:
+        """Returns if a node answers there; raises `PeerUnavailable`, `BadAnswer`, `BadEndpoint`."""
+        async with self._exchange("GET", endpoint, "/v1/health") as response:
+            _require(response, HTTPStatus.OK)
+            value = _parse(await _read(response, _SMALL_ANSWER_BYTES))
+        if value.get("protocol") != 1:
+            raise BadAnswer("not a node of this protocol")
+
+    async def has_blob(self, endpoint: str, ref: BlobRef) -> bool:
+        """Whether a peer says that it holds a blob of this digest and size."""
+        async with self._exchange("HEAD", endpoint, _blob_path(ref)) as response:
+            if response.status == HTTPStatus.NOT_FOUND:
+                return False
+            _require(response, HTTPStatus.OK)
+            return response.headers.get(hdrs.CONTENT_LENGTH) == str(ref.size)
+
+    async def fetch_blob(self, ref: BlobRef, mirrors: Sequence[str], store: FolderStore) -> Fetched:
+        """Fetches a blob into the store, from the first mirrors that deliver it.
+
+        Goes on where an earlier attempt stopped. Concurrent fetches of one blob become one.
+
+        Args:
+            ref: digest and size of the blob.
+            mirrors: endpoints, best first.
+            store: where it goes; nothing is fetched when it is there already.
+
+        Raises:
+            BlobUnavailable: no mirror delivered it; says why and who is to blame.
+            WrongLength: the reference's size is false, or beyond the limit.
+            OperatorError: the store has no room or can't be written.
+        """
+        if ref.size > self.limits.blob_bytes:
+            raise WrongLength(f"a blob of {ref.size} bytes, more than {self.limits.blob_bytes}")
+        lock = self._fetching.setdefault((id(store), ref.digest), asyncio.Lock())
+        async with lock:
+            held = store.size(ref.digest)
+            if held is not None and held != ref.size:
+                raise WrongLength(f"the blob has {held} bytes, the reference says {ref.size}")
+            if held is not None:
+                return Fetched(ref=ref, mirrors=frozenset(), blamed=frozenset(), failures=())
+            download = Download(
+                ref,
+                mirrors,
+                store=store,
+                pull=self._pull,
+                limits=self.limits,
+                trust=self.trust,
+            )
+            return await download.run()
+
+    async def fetch_records(self, endpoint: str, topic: str) -> list[bytes]:
+        """All records that a peer lists under a topic, newest first.
+
+        A peer that lists more than the limits allow is cut: the newest ones are returned.
+
+        Raises:
+            PeerUnavailable: no answer, or not in time.
+            BadAnswer: not a listing.
+        """
+        path = f"/v1/records/{check_topic(topic)}"
+        records: list[bytes] = []
+        left = self.limits.listing_bytes
+        before: int | None = None
+        while True:
+            page = await self._fetch_page(endpoint, path, before, left)
+            for record in page.records:
+                left -= len(record)
+                if left < 0 or len(records) == self.limits.listing_records:
+                    logger.warning("%s lists too much under %s; cut", endpoint, topic)
+                    return records
+                records.append(record)
+            if page.next is None:
+                return records
+            if not page.records or (before is not None and page.next >= before):
+                raise BadAnswer("a listing that does not end")
+            before = page.next
+
+    async def post_record(self, endpoint: str, topic: str, record: bytes) -> bool:
+        """Hands a record to a peer; returns whether it was new there.
+
+        Raises:
+            PeerUnavailable: no answer, not in time, or the peer is full.
+            RecordRefused: the peer does not take it; says why.
+        """
+        path = f"/v1/records/{check_topic(topic)}"
+        async with self._exchange("POST", endpoint, path, body=record) as response:
+            if HTTPStatus.BAD_REQUEST <= response.status < HTTPStatus.INTERNAL_SERVER_ERROR:
+                raise RecordRefused(await _reason(response))
+            _require(response, HTTPStatus.OK, HTTPStatus.CREATED)
+            return response.status == HTTPStatus.CREATED
+
+    async def _fetch_page(self, endpoint: str, path: str, before: int | None, left: int) -> Page:
+        most = page_wire_bytes(max_bytes=left, max_records=self.limits.listing_records)
+        query = "" if before is None else f"?before={before}"
+        async with self._exchange("GET", endpoint, path + query) as response:
+            _require(response, HTTPStatus.OK)
+            body = await _read(response, most)
+        return await asyncio.to_thread(Page.from_bytes, body, record_bytes=self.limits.record_bytes)
+
+    async def _pull(self, mirror: str, part: Part) -> None:
+        """Appends a mirror's bytes to a part, from the part's size on."""
+        ref, offset = part.ref, part.size
+        headers: dict[str, str] = {}
+        if offset:
+            headers[hdrs.RANGE] = f"bytes={offset}-{ref.size - 1}"
+        deadline_s = self.limits.transfer_timeout_s(ref.size - offset)
+        async with self._exchange(
+            "GET", mirror, _blob_path(ref), headers=headers, deadline_s=deadline_s
+        ) as response:
+            skip = _bytes_to_skip(response, ref, offset)
+            part.begin(mirror)
+            await _append_body(response, part, skip)
+
+    @asynccontextmanager
+    async def _exchange(
+        self,
+        method: str,
+        endpoint: str,
+        path: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        deadline_s: float | None = None,
+    ) -> AsyncIterator[ClientResponse]:
+        """One request and its answer, within a deadline; network failures as our own errors."""
+        url = parse_endpoint(endpoint, allow_private=self.limits.allow_private).url(path)
+        deadline_s = deadline_s or self.limits.request_timeout_s
+        try:
+            async with (
+                asyncio.timeout(deadline_s),
+                self._open_session().request(
+                    method, url, headers=headers, data=body, allow_redirects=False
+                ) as response,
+            ):
+                if response.headers.get(hdrs.CONTENT_ENCODING, "identity") != "identity":
+                    raise BadAnswer("an encoded answer")
+                if response.status in _BUSY:
+                    raise PeerBusy(f"busy ({response.status})", _retry_after_s(response))
+                yield response
+        except TimeoutError as error:
+            raise PeerUnavailable(
+                f"too slow ({str(error) or f'{deadline_s:g} s in all'})"
+            ) from error
+        except (aiohttp.ClientError, OSError) as error:
+            raise PeerUnavailable(f"no answer ({str(error) or type(error).__name__})") from error
+
+    def _open_session(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            limits = self.limits
+            resolver = (
+                None if limits.allow_private else PublicResolver(timeout_s=limits.connect_timeout_s)
+            )
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(
+                    limit=limits.connections,
+                    limit_per_host=limits.connections_per_peer,
+                    resolver=resolver,
+                ),
+                timeout=aiohttp.ClientTimeout(
+                    total=None,
+                    sock_connect=limits.connect_timeout_s,
+                    sock_read=limits.read_timeout_s,
+                ),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                headers={hdrs.ACCEPT_ENCODING: "identity", NAME_HEADER: self._name},
+                auto_decompress=False,
+                trust_env=False,
+                read_bufsize=MIB,
+            )
+        return self._session
+
+
+def _blob_path(ref: BlobRef) -> str:
+    return f"/v1/blobs/{ref.digest.hex()}"
+
+
+def _require(response: ClientResponse, *expected: HTTPStatus) -> None:
+    if response.status not in expected:
+        raise PeerUnavailable(f"answered {response.status}")
+
+
+def _retry_after_s(response: ClientResponse) -> float:
+    text = response.headers.get(hdrs.RETRY_AFTER, "")
+    return float(text) if text.isascii() and text.isdigit() and len(text) < 6 else 0.0
+
+
+def _bytes_to_skip(response: ClientResponse, ref: BlobRef, offset: int) -> int:
+    """Checks the head of a blob's answer; returns how many bytes of the body we have already."""
+    status = response.status
+    if status == HTTPStatus.NOT_FOUND:
+        raise BlobMissing("does not hold it")
+    if status == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE and offset:
+        raise WrongLength(f"holds less than {ref.size} bytes")
+    if status == HTTPStatus.PARTIAL_CONTENT and offset:
+        span = parse_content_range(response.headers.get(hdrs.CONTENT_RANGE, ""))
+        if span is None:
+            raise BadAnswer("a partial answer without its range")
+        start, stop, size = span
+        if size != ref.size:
+            raise WrongLength(f"holds {size} bytes, not {ref.size}")
+        if (start, stop) != (offset, size):
+            raise BadAnswer("another range than asked for")
+        return 0
+    if status == HTTPStatus.PARTIAL_CONTENT:
+        raise BadAnswer("a partial answer to a whole request")
+    _require(response, HTTPStatus.OK)
+    if response.content_length not in (None, ref.size):
+        raise WrongLength(f"holds {response.content_length} bytes, not {ref.size}")
+    return offset
+
+
+async def _append_body(response: ClientResponse, part: Part, skip: int) -> None:
+    """Streams a body into a part; hashing and writing go on in a thread while more arrives."""
+    small = part.ref.size <= SMALL_BYTES
+    left = part.ref.size - part.size + skip
+    batch = bytearray()
+    writing: asyncio.Future[None] | None = None
+    try:
+        async for chunk in response.content.iter_any():
+            left -= len(chunk)
+            if left < 0:
+                raise WrongLength(f"sends more than {part.ref.size} bytes")
+            batch += memoryview(chunk)[skip:]
+            skip = max(0, skip - len(chunk))
+            if len(batch) >= MIB:
+                if writing is not None:
+                    await writing
+                writing = asyncio.ensure_future(asyncio.to_thread(part.append, bytes(batch)))
+                batch.clear()
+    finally:
+        # What did arrive counts, also when the connection was cut.
+        if writing is not None:
+            await writing
+        if batch and small:
+            part.append(bytes(batch))
+        elif batch:
+            await asyncio.to_thread(part.append, bytes(batch))
+
+
+async def _read(response: ClientResponse, most: int) -> bytes:
+    body = bytearray()
+    async for chunk in response.content.iter_any():
+        body += chunk
+        if len(body) > most:
+            raise BadAnswer(f"an answer of more than {most} bytes")
+    return bytes(body)
+
+
+def _parse(body: bytes) -> Mapping[str, canonical.Json]:
+    try:
+        value = canonical.loads(body)
+    except Rejected as error:
+        raise BadAnswer(f"not canonical JSON: {error}") from error
+    if not isinstance(value, Mapping):
+        raise BadAnswer("not a JSON object")
+    return value
+
+
+async def _reason(response: ClientResponse) -> str:
+    """The reason that a peer gives for a refusal, in words fit for a log."""
+    try:
+        text = str(_parse(await _read(response, _SMALL_ANSWER_BYTES)).get("error", ""))
+    except BadAnswer:
+        text = ""
+    printable = "".join(char for char in text if char.isprintable())
+    return f"refused ({response.status}): {printable[:200]}"
