@@ -1,1 +1,1 @@
-"""The bounty hunter: recomputes work and proves fraud."""
+"""The bounty hunter: recomputes what anybody handed in, and is paid for every fraud it proves."""

@@ -1,1 +1,1 @@
-"""The miner: trains on assigned data and publishes its update."""
+"""The miner: trains on what it is assigned, commits, publishes, and keeps its local state."""

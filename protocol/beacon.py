@@ -21,9 +21,7 @@ class Purpose(IntEnum):
     """How the round is examined; its target follows the publish deadline."""
 
 
-def beacon_value(
-    *, block_hash: bytes, run: Hash32, round_: Round, purpose: Purpose
-) -> Hash32:
+def beacon_value(*, block_hash: bytes, run: Hash32, round_: Round, purpose: Purpose) -> Hash32:
     """The beacon that the contract derives from the hash of its target block."""
     return Hash32(keccak256(abi_words(block_hash, run, round_, int(purpose))))
 
@@ -49,9 +47,7 @@ class Draw:
             raise ValueError("bound must be at least 1")
         limit = (1 << 256) - (1 << 256) % bound
         while True:
-            value = int.from_bytes(
-                keccak256(self._seed + abi_words(self._counter)), "big"
-            )
+            value = int.from_bytes(keccak256(self._seed + abi_words(self._counter)), "big")
             self._counter += 1
             if value < limit:
                 return value % bound

@@ -22,9 +22,7 @@ def dumps(value: Json) -> bytes:
         TypeError: a float or another type without one canonical form.
     """
     _refuse_floats(value)
-    return json.dumps(
-        value, sort_keys=True, separators=(",", ":"), ensure_ascii=False
-    ).encode()
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
 
 def loads(data: bytes) -> Json:
@@ -55,6 +53,4 @@ def _refuse_floats(value: Json) -> None:
         for item in value:
             _refuse_floats(item)
     else:
-        raise TypeError(
-            f"{type(value).__name__} has no canonical form; write decimals as strings"
-        )
+        raise TypeError(f"{type(value).__name__} has no canonical form; write decimals as strings")

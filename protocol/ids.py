@@ -28,11 +28,7 @@ UNITS_PER_TOKEN = 10**18
 def to_hash32(value: bytes | str) -> Hash32:
     """Checks and converts 32 raw bytes or a 64-digit hex string (``0x`` optional)."""
     try:
-        raw = (
-            bytes.fromhex(value.removeprefix("0x"))
-            if isinstance(value, str)
-            else bytes(value)
-        )
+        raw = bytes.fromhex(value.removeprefix("0x")) if isinstance(value, str) else bytes(value)
     except ValueError as error:
         raise Rejected(f"not a hex string of 32 bytes: {value!r}") from error
     if len(raw) != 32:
@@ -46,11 +42,7 @@ def to_address(value: bytes | str) -> Address:
     A mixed-case string with a wrong checksum is refused: it is a mistyped address.
     """
     try:
-        raw = (
-            value
-            if isinstance(value, bytes)
-            else bytes.fromhex(value.removeprefix("0x"))
-        )
+        raw = value if isinstance(value, bytes) else bytes.fromhex(value.removeprefix("0x"))
     except ValueError as error:
         raise Rejected(f"not an address: {value!r}") from error
     if len(raw) != 20:

@@ -49,12 +49,8 @@ class BlobStore(Protocol):
 class Metrics(Protocol):
     """Counts and measures; labels are few and bounded."""
 
-    def count(
-        self, name: str, amount: int = 1, labels: Mapping[str, str] | None = None
-    ) -> None:
+    def count(self, name: str, amount: int = 1, labels: Mapping[str, str] | None = None) -> None:
         """Adds to a counter."""
 
-    def gauge(
-        self, name: str, value: float, labels: Mapping[str, str] | None = None
-    ) -> None:
+    def gauge(self, name: str, value: float, labels: Mapping[str, str] | None = None) -> None:
         """Sets a gauge."""

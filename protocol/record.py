@@ -21,9 +21,7 @@ def to_json(record: object) -> dict[str, Json]:
     """Field by field, nested records included."""
     if not is_dataclass(record) or isinstance(record, type):
         raise TypeError(f"not a record: {type(record).__name__}")
-    return {
-        field.name: _encode(getattr(record, field.name)) for field in fields(record)
-    }
+    return {field.name: _encode(getattr(record, field.name)) for field in fields(record)}
 
 
 def from_json(kind: type[_Record], value: Json) -> _Record:

@@ -51,9 +51,7 @@ class RunFile:
             chain_id=self.chain_id, registry=self.contracts.registry, nonce=self.nonce
         )
         if self.run != expected:
-            raise Rejected(
-                "run file: the run id does not follow from chain, registry and nonce"
-            )
+            raise Rejected("run file: the run id does not follow from chain, registry and nonce")
 
     @property
     def domain(self) -> Domain:

@@ -81,9 +81,7 @@ class SettlementLeaf:
 def parent(left: SumNode, right: SumNode) -> SumNode:
     """The node above two nodes."""
     digest = keccak256(
-        abi_words(
-            _NODE_TAG, left.hash, left.w, left.amount, right.hash, right.w, right.amount
-        )
+        abi_words(_NODE_TAG, left.hash, left.w, left.amount, right.hash, right.w, right.amount)
     )
     return SumNode(
         hash=Hash32(digest),
@@ -114,9 +112,7 @@ class _SparseTree(Generic[_Node]):
             below, hollow = self._levels[-1], self._empties[-1]
             self._levels.append(
                 {
-                    index: join(
-                        below.get(2 * index, hollow), below.get(2 * index + 1, hollow)
-                    )
+                    index: join(below.get(2 * index, hollow), below.get(2 * index + 1, hollow))
                     for index in sorted({i >> 1 for i in below})
                 }
             )
@@ -126,10 +122,7 @@ class _SparseTree(Generic[_Node]):
         return self._levels[level].get(index, self._empties[level])
 
     def proof(self, index: int) -> tuple[_Node, ...]:
-        return tuple(
-            self.at(level, (index >> level) ^ 1)
-            for level in range(len(self._levels) - 1)
-        )
+        return tuple(self.at(level, (index >> level) ^ 1) for level in range(len(self._levels) - 1))
 
 
 class SettlementTree:
@@ -193,6 +186,4 @@ def weights_commitment(
     *, run: Hash32, validator: Address, epoch: Epoch, weights: bytes, salt: Hash32
 ) -> Hash32:
     """What a validator commits before it reveals its weights."""
-    return Hash32(
-        keccak256(abi_words(run, validator, epoch, weights_root(weights), salt))
-    )
+    return Hash32(keccak256(abi_words(run, validator, epoch, weights_root(weights), salt)))

@@ -13,6 +13,7 @@ from protocol import canonical, record
 from protocol.errors import Rejected
 from protocol.hashing import keccak256
 from protocol.ids import Hash32, Units
+from protocol.merkle import depth_of
 
 SPEC_VERSION = 1
 
@@ -209,9 +210,7 @@ class RunSpec:
             self.local_state == "deposit",
             f"unknown local state mode {self.local_state!r}",
         )
-        _check(
-            self.compute.mode == "native", f"unknown compute mode {self.compute.mode!r}"
-        )
+        _check(self.compute.mode == "native", f"unknown compute mode {self.compute.mode!r}")
         samples = self.inner.steps * self.inner.batch
         _check(
             samples == self.chain.samples_per_round,
@@ -221,15 +220,17 @@ class RunSpec:
             self.inner.steps == self.chain.steps,
             "steps differ between inner loop and chain",
         )
-        _check(
-            self.data.train_samples == self.chain.train_samples, "train_samples differ"
-        )
-        _check(
-            self.data.dataset_root == self.chain.dataset_root, "dataset_root differs"
-        )
+        _check(self.data.train_samples == self.chain.train_samples, "train_samples differ")
+        _check(self.data.dataset_root == self.chain.dataset_root, "dataset_root differs")
         _check(
             self.data.sample_tokens == self.model.context + 1,
             "sample_tokens != context + 1",
+        )
+        depth = depth_of(self.data.total_samples)
+        _check(self.chain.dataset_depth == depth, f"dataset_depth is not {depth}")
+        _check(
+            self.data.train_samples >= self.chain.samples_per_round,
+            "fewer training samples than a miner trains on in a round",
         )
         _check(
             0 < self.data.train_samples < self.data.total_samples,

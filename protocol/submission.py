@@ -187,12 +187,13 @@ class Publication:
         signed = SignedSubmission(
             submission=Submission.from_json(obj["submission"]), signature=signature
         )
-        return cls(signed=signed, blobs=blobs)
+        publication = cls(signed=signed, blobs=blobs)
+        if publication.to_bytes() != data:
+            raise Rejected("publication: not in canonical form")
+        return publication
 
 
-def operator_consent_digest(
-    *, domain: Domain, run: Hash32, account: Address, nonce: int
-) -> Hash32:
+def operator_consent_digest(*, domain: Domain, run: Hash32, account: Address, nonce: int) -> Hash32:
     """What an operator key signs to prove possession.
 
     Args:
@@ -201,9 +202,7 @@ def operator_consent_digest(
         account: the owner account that the key will act for.
         nonce: number of operators that the account had before.
     """
-    return domain.digest(
-        keccak256(abi_words(keccak256(CONSENT_TYPE), run, account, nonce))
-    )
+    return domain.digest(keccak256(abi_words(keccak256(CONSENT_TYPE), run, account, nonce)))
 
 
 def run_id(*, chain_id: int, registry: Address, nonce: int) -> Hash32:

@@ -59,27 +59,15 @@ def test_clock__before_genesis__is_round_and_epoch_zero() -> None:
 def test_beacons__of_a_round__can_be_drawn_before_their_cut_off(round_: Round) -> None:
     opens = CLOCK.beacon_opens_after(round_, Purpose.ASSIGNMENT)
     assert opens == CLOCK.start(round_) - CHAIN.apply_s
-    assert (
-        opens
-        < CLOCK.beacon_cut_off(round_, Purpose.ASSIGNMENT)
-        == CLOCK.put_opens(round_)
-    )
+    assert opens < CLOCK.beacon_cut_off(round_, Purpose.ASSIGNMENT) == CLOCK.put_opens(round_)
     opens = CLOCK.beacon_opens_after(round_, Purpose.EVALUATION)
     assert opens == CLOCK.publish_deadline(round_)
-    assert (
-        opens
-        < CLOCK.beacon_cut_off(round_, Purpose.EVALUATION)
-        < CLOCK.start(Round(round_ + 1))
-    )
+    assert opens < CLOCK.beacon_cut_off(round_, Purpose.EVALUATION) < CLOCK.start(Round(round_ + 1))
 
 
 def test_weights__of_an_epoch__are_final_before_the_epoch_that_uses_them() -> None:
     for epoch in range(1, 20):
         reveal = CLOCK.weight_reveal_deadline(Epoch(epoch))
         first_use = CLOCK.attest_deadline(CLOCK.first_round(Epoch(epoch + 2)))
-        assert (
-            CLOCK.epoch_end(Epoch(epoch))
-            < CLOCK.weight_commit_deadline(Epoch(epoch))
-            < reveal
-        )
+        assert CLOCK.epoch_end(Epoch(epoch)) < CLOCK.weight_commit_deadline(Epoch(epoch)) < reveal
         assert reveal < first_use

@@ -51,9 +51,7 @@ def test_assigned_samples__other_beacon__differ_and_stay_in_the_pool() -> None:
 
 
 @given(st.integers(1, 60), st.data())
-def test_sample__without_replacement__is_a_subset(
-    population: int, data: st.DataObject
-) -> None:
+def test_sample__without_replacement__is_a_subset(population: int, data: st.DataObject) -> None:
     count = data.draw(st.integers(0, population))
     drawn = Draw(hash_of("s")).sample(population, count)
     assert len(set(drawn)) == count

@@ -63,15 +63,11 @@ def test_proof__inner_node_as_leaf__is_refused() -> None:
     tree = MerkleTree([leaf_hash(bytes([i])) for i in range(4)])
     inner = node_hash(tree.leaves[0], tree.leaves[1])
     shortened = tree.proof(0)[1:]
-    assert not verify_proof(
-        root=tree.root, leaf=inner, index=0, proof=shortened, depth=2
-    )
+    assert not verify_proof(root=tree.root, leaf=inner, index=0, proof=shortened, depth=2)
     assert leaf_hash(tree.leaves[0] + tree.leaves[1]) != inner
 
 
-@pytest.mark.parametrize(
-    ("count", "depth"), [(1, 0), (2, 1), (3, 2), (4, 2), (5, 3), (1025, 11)]
-)
+@pytest.mark.parametrize(("count", "depth"), [(1, 0), (2, 1), (3, 2), (4, 2), (5, 3), (1025, 11)])
 def test_depth_of__count__is_ceil_log2(count: int, depth: int) -> None:
     assert depth_of(count) == depth
 

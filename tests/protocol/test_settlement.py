@@ -38,11 +38,7 @@ def leaf_at(index: int, w: int, amount: int) -> SettlementLeaf:
 
 
 @settings(max_examples=8, deadline=None)
-@given(
-    st.dictionaries(
-        st.integers(0, 2**DEPTH - 1), st.tuples(amounts, amounts), max_size=12
-    )
-)
+@given(st.dictionaries(st.integers(0, 2**DEPTH - 1), st.tuples(amounts, amounts), max_size=12))
 def test_tree__any_leaves__sums_up_and_every_proof_reaches_the_root(
     rows: dict[int, tuple[int, int]],
 ) -> None:
@@ -58,17 +54,13 @@ def test_tree__any_leaves__sums_up_and_every_proof_reaches_the_root(
     for index, leaf in leaves.items():
         node = leaf.node(Epoch(3))
         for height, sibling in enumerate(tree.proof(index)):
-            node = (
-                parent(sibling, node) if index >> height & 1 else parent(node, sibling)
-            )
+            node = parent(sibling, node) if index >> height & 1 else parent(node, sibling)
         assert node == tree.root
 
 
 def test_tree__same_leaves_in_another_epoch__has_another_root() -> None:
     leaves = {5: leaf_at(5, 1, 1)}
-    assert (
-        SettlementTree(Epoch(1), leaves).root != SettlementTree(Epoch(2), leaves).root
-    )
+    assert SettlementTree(Epoch(1), leaves).root != SettlementTree(Epoch(2), leaves).root
 
 
 def test_tree__leaf_at_a_wrong_place__is_a_bug() -> None:
@@ -98,9 +90,7 @@ def test_cells_root__against_dense_reference__is_equal() -> None:
 
 def test_weights_root__chunks__are_hashed_apart() -> None:
     weights = bytes(range(256)) * 4
-    assert weights_root(weights) == keccak256(
-        keccak256(weights[:512]) + keccak256(weights[512:])
-    )
+    assert weights_root(weights) == keccak256(keccak256(weights[:512]) + keccak256(weights[512:]))
     assert weights_root(b"") == keccak256(b"")
     salted = [
         weights_commitment(

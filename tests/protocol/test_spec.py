@@ -36,9 +36,7 @@ RUN_FILE = RunFile(
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
-    lambda inner: (
-        st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4)
-    ),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
     max_leaves=12,
 )
 
@@ -106,6 +104,12 @@ def test_run_file__wrong_field__is_rejected_by_name(
     raw = json.dumps(obj, sort_keys=True, separators=(",", ":")).encode()
     with pytest.raises(Rejected, match=message):
         RunFile.from_bytes(raw)
+
+
+def test_spec__depth_of_the_training_samples_alone__is_rejected() -> None:
+    data = replace(SPEC.data, total_samples=200)
+    with pytest.raises(Rejected, match="dataset_depth is not 8"):
+        replace(SPEC, data=data)
 
 
 def test_spec__samples_not_steps_times_batch__is_rejected() -> None:

@@ -16,9 +16,7 @@ from tests.protocol.vectors import DOMAIN, SUBMISSION, hash_of
 
 PUBLICATION = Publication(
     signed=SignedSubmission(submission=SUBMISSION, signature=bytes(range(65))),
-    blobs={
-        kind: BlobRef(digest=hash_of(kind), size=i) for i, kind in enumerate(BLOB_KINDS)
-    },
+    blobs={kind: BlobRef(digest=hash_of(kind), size=i) for i, kind in enumerate(BLOB_KINDS)},
 )
 
 
@@ -47,6 +45,15 @@ def test_publication__missing_key__is_rejected(key: str) -> None:
     raw = json.dumps(obj, sort_keys=True, separators=(",", ":")).encode()
     with pytest.raises(Rejected):
         Publication.from_bytes(raw)
+
+
+def test_publication__another_spelling_of_the_same_hex__is_rejected() -> None:
+    good = PUBLICATION.to_bytes()
+    digest = SUBMISSION.payload_root.hex().encode()
+    assert good.count(digest) == 1
+    for other in (digest.upper(), b"0x" + digest, digest[:32] + b" " + digest[32:]):
+        with pytest.raises(Rejected):
+            Publication.from_bytes(good.replace(digest, other))
 
 
 def test_digest__any_field_changed__changes() -> None:

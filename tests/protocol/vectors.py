@@ -120,11 +120,7 @@ def assignment_vectors() -> object:
             }
         )
     values = [
-        hexed(
-            beacon_value(
-                block_hash=hash_of("block"), run=RUN, round_=Round(3), purpose=purpose
-            )
-        )
+        hexed(beacon_value(block_hash=hash_of("block"), run=RUN, round_=Round(3), purpose=purpose))
         for purpose in Purpose
     ]
     return {

@@ -1,0 +1,100 @@
+"""From signed submissions to evidence that a contract can check alone. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from protocol.assignment import assigned_sample
+from protocol.ids import Hash32
+from protocol.merkle import MerkleTree
+from protocol.submission import Domain, SignedSubmission
+from training.dataset import TokenDataset
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Equivocation:
+    """Two different submissions that one miner signed for one round and beacon."""
+
+    first: SignedSubmission
+    second: SignedSubmission
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrongData:
+    """A sample under the signed data root that is not the assigned one.
+
+    Attributes:
+        index: which of the round's samples.
+        claimed_leaf, claimed_proof: its leaf hash under the submission's data root.
+        true_leaf, true_proof: the assigned sample's leaf hash under the data set's root.
+    """
+
+    signed: SignedSubmission
+    index: int
+    claimed_leaf: Hash32
+    claimed_proof: tuple[Hash32, ...]
+    true_leaf: Hash32
+    true_proof: tuple[Hash32, ...]
+
+
+Evidence = Equivocation | WrongData
+
+
+def equivocations(
+    submissions: Iterable[SignedSubmission], *, domain: Domain, beacon: Hash32
+) -> list[Equivocation]:
+    """One piece of evidence per miner that signed two submissions for the canonical beacon.
+
+    A submission for another beacon is no equivocation: a reorganised chain had another one.
+
+    Args:
+        submissions: of one round, each with a valid signature of the miner's operator.
+        domain: the run's.
+        beacon: the round's canonical assignment beacon.
+    """
+    ordered = sorted(
+        (signed for signed in submissions if signed.submission.beacon == beacon),
+        key=lambda signed: (signed.submission.miner, signed.submission.digest(domain)),
+    )
+    found = []
+    for _, group in groupby(ordered, key=lambda signed: signed.submission.miner):
+        versions = {signed.submission.digest(domain): signed for signed in group}
+        if len(versions) > 1:
+            first, second, *_ = versions.values()
+            found.append(Equivocation(first=first, second=second))
+    return found
+
+
+def wrong_data(
+    signed: SignedSubmission, leaves: Sequence[Hash32], dataset: TokenDataset
+) -> WrongData | None:
+    """The first sample that is not the assigned one, with its two openings; None if all are right.
+
+    Args:
+        signed: a submission for the canonical beacon.
+        leaves: the leaf hashes under its data root.
+        dataset: the run's data set.
+    """
+    submission = signed.submission
+    for index, claimed in enumerate(leaves):
+        sample = assigned_sample(
+            run=submission.run,
+            round_=submission.round,
+            beacon=submission.beacon,
+            miner=submission.miner,
+            index=index,
+            train_samples=dataset.spec.train_samples,
+        )
+        true_leaf = dataset.leaf_hash(sample)
+        if claimed != true_leaf:
+            return WrongData(
+                signed=signed,
+                index=index,
+                claimed_leaf=claimed,
+                claimed_proof=MerkleTree(leaves).proof(index),
+                true_leaf=true_leaf,
+                true_proof=dataset.proof(sample),
+            )
+    return None

@@ -1,0 +1,60 @@
+"""What a miner does next: a pure function of what it knows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from protocol.clock import RoundClock
+from protocol.ids import Round
+
+
+class Step(Enum):
+    """What there is to do."""
+
+    WAIT = auto()
+    TRAIN = auto()
+    COMMIT = auto()
+    PUBLISH = auto()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MinerFacts:
+    """What decides a miner's next step.
+
+    Attributes:
+        time: the chain's.
+        round: the round whose starting model the miner holds; the next one to work on.
+        has_slot: whether the miner holds a slot in that round's epoch.
+        has_beacon: whether the round's assignment beacon is recorded.
+        prepared: whether the round's submission is signed and in the journal.
+        committed: whether its commit was sent.
+        published: whether it was published.
+        commits_late: whether the miner waits until the commit deadline is over.
+    """
+
+    time: int
+    round: Round
+    has_slot: bool
+    has_beacon: bool
+    prepared: bool
+    committed: bool
+    published: bool
+    commits_late: bool = False
+
+
+def next_step(facts: MinerFacts, clock: RoundClock) -> Step:
+    """The next step of the round; WAIT until something changes."""
+    deadline = clock.put_deadline(facts.round)
+    if not facts.prepared:
+        ready = facts.has_slot and facts.has_beacon and facts.time < deadline
+        return Step.TRAIN if ready else Step.WAIT
+    if not facts.committed:
+        if facts.commits_late:
+            return Step.COMMIT if facts.time > deadline else Step.WAIT
+        # The transaction lands in a later block than the one that the node has seen.
+        in_time = clock.put_opens(facts.round) <= facts.time < deadline
+        return Step.COMMIT if in_time else Step.WAIT
+    if not facts.published and facts.time > deadline:
+        return Step.PUBLISH
+    return Step.WAIT

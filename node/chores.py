@@ -1,0 +1,185 @@
+"""Which of the chores that everybody needs are due now, and whose turn it is.
+
+Anyone may do a chore and is refunded for it. Every validator is ready to, in an order drawn from
+public randomness, each waiting its turn, so that nothing stalls when one is down and nobody pays
+for what another just did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from protocol.beacon import Draw, Purpose, seed_from
+from protocol.clock import RoundClock
+from protocol.ids import Address, Epoch, Hash32, Round, Slot
+
+BLOCKHASH_REACH = 256
+"""The chain remembers the hashes of so many blocks."""
+
+
+class ChoreKind(StrEnum):
+    """What can be due."""
+
+    FIX_BEACON = "fix-beacon"
+    RECORD_BEACON = "record-beacon"
+    FINALISE_ROOT = "finalise-root"
+    PENALISE_REVEAL = "penalise-reveal"
+    FINALISE_SETTLEMENT = "finalise-settlement"
+    VOID_EPOCH = "void-epoch"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chore:
+    """One chore that is due.
+
+    Attributes:
+        number: the round of a beacon or root, the epoch of everything else.
+        detail: the beacon's purpose, the validator slot, or 0.
+        attempt: tells a repeated chore (an expired beacon) from its first try.
+        opened: the chain second after which it could be done.
+        root: the root to finalise.
+    """
+
+    kind: ChoreKind
+    number: int
+    detail: int = 0
+    attempt: int = 0
+    opened: int
+    root: Hash32 | None = None
+
+    @property
+    def key(self) -> str:
+        """Names the chore in the outbox, so that it is sent once."""
+        return f"{self.kind}/{self.number}/{self.detail}/{self.attempt}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BeaconState:
+    """How far a beacon is: its target block and time it was seen fixed, and its value."""
+
+    target: int = 0
+    value: Hash32 | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChoreFacts:
+    """What the chain says that decides which chores are due.
+
+    Attributes:
+        majority_roots: rounds past their attest deadline that have a majority root and are not
+            finalised on chain yet.
+        silent: validator slots per epoch that committed no reveal, past the reveal deadline, and
+            were not penalised yet.
+        next_epoch: the epoch whose settlement is next in line.
+        post_window_ends: end of the standing post's window, None without a post.
+        post_challenges: open challenges of the standing post.
+    """
+
+    time: int
+    block: int
+    beacons: Mapping[tuple[Round, Purpose], BeaconState]
+    majority_roots: Mapping[Round, Hash32]
+    silent: Mapping[Epoch, Sequence[Slot]]
+    next_epoch: Epoch
+    post_window_ends: int | None
+    post_challenges: int
+
+
+def due_chores(facts: ChoreFacts, clock: RoundClock) -> list[Chore]:
+    """All chores that could be done now, oldest first."""
+    chores = [
+        *_beacon_chores(facts, clock),
+        *_root_chores(facts, clock),
+        *_settlement_chores(facts, clock),
+    ]
+    return sorted(chores, key=lambda chore: chore.opened)
+
+
+def my_turn(
+    chore: Chore,
+    *,
+    time: int,
+    me: Address,
+    validators: Sequence[Address],
+    seed: Hash32,
+    turn_s: int,
+) -> bool:
+    """Whether ``me`` should do the chore now.
+
+    The first in the drawn order goes at once, each later one ``turn_s`` seconds after the one
+    before. Who is no validator never has to.
+    """
+    if me not in validators:
+        return False
+    draw = Draw(seed_from(seed, "chore", chore.kind, chore.number, chore.detail))
+    position = draw.shuffled(sorted(validators)).index(me)
+    return time > chore.opened + position * turn_s
+
+
+def _beacon_chores(facts: ChoreFacts, clock: RoundClock) -> Iterator[Chore]:
+    now = clock.round_at(facts.time)
+    for round_ in (now, Round(now + 1)):
+        if round_ < 1:
+            continue
+        for purpose in Purpose:
+            opened = clock.beacon_opens_after(round_, purpose)
+            if not opened < facts.time <= clock.beacon_cut_off(round_, purpose):
+                continue
+            state = facts.beacons.get((round_, purpose), BeaconState())
+            if state.value is not None:
+                continue
+            expired = state.target and facts.block > state.target + BLOCKHASH_REACH - 2
+            if not state.target or expired:
+                yield Chore(
+                    kind=ChoreKind.FIX_BEACON,
+                    number=round_,
+                    detail=purpose,
+                    attempt=state.target,
+                    opened=facts.time - 1 if expired else opened,
+                )
+            elif facts.block >= state.target:
+                # One block a second is the fastest chain that a run is made for, so the age of the
+                # target in blocks is a safe measure of how long the chore has been open.
+                yield Chore(
+                    kind=ChoreKind.RECORD_BEACON,
+                    number=round_,
+                    detail=purpose,
+                    attempt=state.target,
+                    opened=facts.time - 1 - (facts.block - state.target),
+                )
+
+
+def _root_chores(facts: ChoreFacts, clock: RoundClock) -> Iterator[Chore]:
+    for round_, root in facts.majority_roots.items():
+        yield Chore(
+            kind=ChoreKind.FINALISE_ROOT,
+            number=round_,
+            opened=clock.attest_deadline(round_),
+            root=root,
+        )
+
+
+def _settlement_chores(facts: ChoreFacts, clock: RoundClock) -> Iterator[Chore]:
+    for epoch, slots in facts.silent.items():
+        for slot in slots:
+            yield Chore(
+                kind=ChoreKind.PENALISE_REVEAL,
+                number=epoch,
+                detail=slot,
+                opened=clock.weight_reveal_deadline(epoch),
+            )
+    if facts.post_window_ends is not None:
+        if facts.time > facts.post_window_ends and not facts.post_challenges:
+            yield Chore(
+                kind=ChoreKind.FINALISE_SETTLEMENT,
+                number=facts.next_epoch,
+                opened=facts.post_window_ends,
+            )
+    elif facts.time > clock.settlement_void_at(facts.next_epoch):
+        yield Chore(
+            kind=ChoreKind.VOID_EPOCH,
+            number=facts.next_epoch,
+            opened=clock.settlement_void_at(facts.next_epoch),
+        )
