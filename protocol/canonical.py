@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from protocol.errors import Rejected
 
-Json: TypeAlias = "None | bool | int | str | Sequence[Json] | Mapping[str, Json]"
+Json: TypeAlias = "bool | int | str | Sequence[Json] | Mapping[str, Json] | None"
 
 
 def dumps(value: Json) -> bytes:

@@ -49,7 +49,7 @@ def test_publication__missing_key__is_rejected(key: str) -> None:
 
 def test_publication__another_spelling_of_the_same_hex__is_rejected() -> None:
     good = PUBLICATION.to_bytes()
-    digest = SUBMISSION.payload_root.hex().encode()
+    digest = SUBMISSION.initial_root.hex().encode()
     assert good.count(digest) == 1
     for other in (digest.upper(), b"0x" + digest, digest[:32] + b" " + digest[32:]):
         with pytest.raises(Rejected):
