@@ -18,10 +18,13 @@ interface IRewardsDistributor {
         /// How often a settlement was posted for this epoch, this one included.
         uint32 attempt;
         address poster;
+        uint64 postedAt;
         /// It can be finalised after this time, without open challenges.
         uint64 windowEnds;
         uint32 openChallenges;
         bytes32 root;
+        /// What it pays to miners and validators together.
+        uint128 amount;
         uint128 pot;
         uint128 bond;
     }
@@ -33,7 +36,6 @@ interface IRewardsDistributor {
         uint64 deadline;
         /// False once the leaf was opened.
         bool open;
-        uint128 bond;
     }
 
     event SettlementPosted(
@@ -112,7 +114,7 @@ interface IRewardsDistributor {
     /// @dev Until the post's windowEnds. Each opening keeps the window open for another turn, up to twice the window, so
     /// that a challenger can descend along the siblings that openings show.
     /// @param epoch The epoch.
-    /// @param index Leaf index: slot of a miner, or 4096 + slot of a validator (below 32).
+    /// @param index Leaf index: slot of a miner, or 4096 + slot of a validator. Slots that nobody holds have empty leaves.
     /// @param cell Of a validator: the miner slot whose agreement is recomputed; 0 for a miner.
     function challengeLeaf(uint64 epoch, uint32 index, uint32 cell) external;
 
@@ -147,7 +149,7 @@ interface IRewardsDistributor {
     /// @dev Only the epoch manager.
     function credit(address account) external;
 
-    /// @notice Mints an account's refunds to its payout address. Anyone.
+    /// @notice Mints an account's chore refunds to it. Anyone.
     function withdrawRefunds(address account) external returns (uint256 amount);
 
     /// @notice Pays an account's released bonds and bounties to it. Anyone.

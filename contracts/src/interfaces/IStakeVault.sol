@@ -66,7 +66,4 @@ interface IStakeVault {
 
     /// @notice Active stake in the snapshot of an epoch (changes count from the epoch after the one they happen in).
     function stakeAt(address account, uint64 epoch) external view returns (uint256);
-
-    /// @notice All active and unbonding stake.
-    function totalStake() external view returns (uint256);
 }

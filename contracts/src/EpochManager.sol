@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: Apache-2.0
+pragma solidity 0.8.37;
+
+import {IBeacon} from "./interfaces/IBeacon.sol";
+import {IEpochManager} from "./interfaces/IEpochManager.sol";
+import {IRegistry} from "./interfaces/IRegistry.sol";
+import {IRewardsDistributor} from "./interfaces/IRewardsDistributor.sol";
+import {Genesis, Params, Role} from "./interfaces/IRun.sol";
+import {IStakeVault} from "./interfaces/IStakeVault.sol";
+import {RunLib} from "./libraries/RunLib.sol";
+
+/// @title EpochManager
+contract EpochManager is IEpochManager {
+    uint8 private constant ASSIGNMENT = 1;
+    uint8 private constant EVALUATION = 2;
+    /// Of a commit's word, so many low bits tell in which use of the place it was made; the rest is hash.
+    uint256 private constant LAP_MASK = type(uint32).max;
+
+    IRegistry public immutable registry;
+    IStakeVault public immutable vault;
+    IBeacon public immutable entropySource;
+    IRewardsDistributor public immutable rewards;
+    /// @inheritdoc IEpochManager
+    bytes32 public immutable run;
+    /// @inheritdoc IEpochManager
+    uint64 public immutable ringSize;
+
+    uint64 private immutable _genesisTime;
+    uint64 private immutable _roundsPerEpoch;
+    uint64 private immutable _roundS;
+    uint64 private immutable _trainS;
+    uint64 private immutable _putS;
+    uint64 private immutable _publishS;
+    uint64 private immutable _attestS;
+    uint64 private immutable _applyS;
+    uint64 private immutable _weightCommitS;
+    uint64 private immutable _weightRevealS;
+    uint64 private immutable _settlementVoidS;
+    uint64 private immutable _beaconDelayBlocks;
+
+    Params private _params;
+    ScheduleEntry[] private _schedule;
+    mapping(uint64 round => mapping(uint8 purpose => uint64 targetBlock)) private _targets;
+    mapping(uint64 round => mapping(uint8 purpose => bytes32 value)) private _beacons;
+    mapping(uint32 slot => mapping(uint64 place => bytes32 word)) private _commits;
+    mapping(uint32 slot => mapping(uint64 place => Attestation)) private _attestations;
+    mapping(uint64 round => bytes32 root) private _roots;
+
+    constructor(Genesis memory g) {
+        registry = IRegistry(g.addresses.registry);
+        vault = IStakeVault(g.addresses.vault);
+        entropySource = IBeacon(g.addresses.beacon);
+        rewards = IRewardsDistributor(g.addresses.rewards);
+        run = RunLib.id(g.addresses.registry, g.nonce);
+
+        Params memory p = g.params;
+        _validate(p);
+        _params = p;
+        _genesisTime = p.genesisTime;
+        _roundsPerEpoch = p.roundsPerEpoch;
+        _trainS = p.trainS;
+        _putS = p.putS;
+        _publishS = p.publishS;
+        _attestS = p.attestS;
+        _applyS = p.applyS;
+        _roundS = uint64(p.trainS) + p.putS + p.publishS + p.attestS + p.applyS;
+        _weightCommitS = p.weightCommitS;
+        _weightRevealS = p.weightRevealS;
+        _settlementVoidS = p.settlementVoidS;
+        _beaconDelayBlocks = p.beaconDelayBlocks;
+        // A commit is evidence until the end of the fraud window, the epoch of the round itself apart.
+        ringSize = (uint64(p.fraudWindowEpochs) + 2) * p.roundsPerEpoch;
+        _schedule.push(ScheduleEntry({fromEpoch: 1, specHash: g.specHash}));
+        emit SpecScheduled(1, g.specHash);
+    }
+
+    /// @inheritdoc IEpochManager
+    function fixBeacon(uint64 round, uint8 purpose) external {
+        _requireBeaconWindow(round, purpose);
+        if (_beacons[round][purpose] != 0) revert BeaconAlreadyRecorded(round, purpose);
+        uint64 target = _targets[round][purpose];
+        if (target != 0 && !entropySource.expired(target)) revert BeaconAlreadyFixed(round, purpose, target);
+        target = uint64(block.number) + _beaconDelayBlocks;
+        _targets[round][purpose] = target;
+        emit BeaconFixed(round, purpose, target);
+        rewards.credit(msg.sender);
+    }
+
+    /// @inheritdoc IEpochManager
+    function recordBeacon(uint64 round, uint8 purpose) external returns (bytes32 value) {
+        _requireBeaconWindow(round, purpose);
+        if (_beacons[round][purpose] != 0) revert BeaconAlreadyRecorded(round, purpose);
+        uint64 target = _targets[round][purpose];
+        if (target == 0) revert BeaconNotFixed(round, purpose);
+        if (entropySource.expired(target)) revert BeaconExpired(target, uint64(block.number));
+        bytes32 entropy = entropySource.entropy(target);
+        if (entropy == 0) revert BeaconNotReady(target, uint64(block.number));
+        value = keccak256(abi.encode(entropy, run, round, purpose));
+        _beacons[round][purpose] = value;
+        emit BeaconRecorded(round, purpose, target, value);
+        rewards.credit(msg.sender);
+    }
+
+    /// @inheritdoc IEpochManager
+    function commit(uint64 round, bytes32 digest) external {
+        if (round == 0) revert InvalidRound(round);
+        if (digest == 0) revert ZeroDigest();
+        uint64 t = time();
+        uint64 opens = putOpens(round);
+        if (t < opens) revert TooEarly(t, opens);
+        if (t > opens + _putS) revert TooLate(t, opens + _putS);
+        (address account, Role role, uint32 slot) = registry.duty(msg.sender, round, epochOf(round));
+        if (role != Role.Miner) revert NotMiner(msg.sender, round);
+        uint64 place = round % ringSize;
+        bytes32 word = _commitWord(round, account, digest);
+        if ((uint256(_commits[slot][place]) & LAP_MASK) == (uint256(word) & LAP_MASK)) {
+            revert AlreadyCommitted(round, slot);
+        }
+        _commits[slot][place] = word;
+        emit Committed(round, account, slot, digest);
+    }
+
+    /// @inheritdoc IEpochManager
+    function attest(uint64 round, bytes32 root, bytes calldata bitmap) external {
+        if (round == 0) revert InvalidRound(round);
+        uint64 t = time();
+        uint64 opensAfter = publishDeadline(round);
+        if (t <= opensAfter) revert TooEarly(t, opensAfter);
+        if (t > opensAfter + _attestS) revert TooLate(t, opensAfter + _attestS);
+        (address account, Role role, uint32 slot) = registry.duty(msg.sender, round, epochOf(round));
+        if (role != Role.Validator) revert NotValidator(msg.sender, round);
+        _requireBitmapFits(bitmap);
+        Attestation storage place = _attestations[slot][round % ringSize];
+        if (place.round == round) revert AlreadyAttested(round, slot);
+        place.round = round;
+        place.account = account;
+        place.root = root;
+        place.bitmapHash = keccak256(bitmap);
+        emit Attested(round, account, slot, root, bitmap);
+    }
+
+    /// @inheritdoc IEpochManager
+    function finaliseRoot(uint64 round, bytes32 root) external {
+        if (round == 0) revert InvalidRound(round);
+        if (root == 0) revert ZeroDigest();
+        uint64 t = time();
+        uint64 opensAfter = attestDeadline(round);
+        if (t <= opensAfter) revert TooEarly(t, opensAfter);
+        if (_roots[round] != 0) revert RootAlreadyFinalised(round, _roots[round]);
+        uint64 epoch = epochOf(round);
+        uint256 stake = 0;
+        uint256 total = 0;
+        uint32 count = registry.slotCount(Role.Validator);
+        for (uint32 slot = 0; slot < count; ++slot) {
+            address account = registry.slotAccount(Role.Validator, slot, epoch);
+            if (account == address(0)) continue;
+            uint256 weight = vault.stakeAt(account, epoch);
+            total += weight;
+            Attestation storage place = _attestations[slot][round % ringSize];
+            if (place.round == round && place.root == root) stake += weight;
+        }
+        if (2 * stake <= total) revert NoMajority(round, root, stake, total);
+        _roots[round] = root;
+        emit RootFinalised(round, root, stake, total);
+        rewards.credit(msg.sender);
+    }
+
+    /// @inheritdoc IEpochManager
+    /// @dev The one place that reads the block's time.
+    function time() public view returns (uint64) {
+        return uint64(block.timestamp);
+    }
+
+    /// @inheritdoc IEpochManager
+    function currentRound() public view returns (uint64) {
+        uint64 t = time();
+        return t < _genesisTime ? 0 : (t - _genesisTime) / _roundS + 1;
+    }
+
+    /// @inheritdoc IEpochManager
+    function currentEpoch() external view returns (uint64) {
+        return epochOf(currentRound());
+    }
+
+    /// @inheritdoc IEpochManager
+    function nowView() external view returns (Now memory) {
+        uint64 round = currentRound();
+        return Now({time: time(), blockNumber: uint64(block.number), round: round, epoch: epochOf(round)});
+    }
+
+    /// @inheritdoc IEpochManager
+    function epochOf(uint64 round) public view returns (uint64) {
+        return round == 0 ? 0 : (round - 1) / _roundsPerEpoch + 1;
+    }
+
+    /// @inheritdoc IEpochManager
+    function firstRound(uint64 epoch) public view returns (uint64) {
+        return epoch == 0 ? 0 : (epoch - 1) * _roundsPerEpoch + 1;
+    }
+
+    /// @inheritdoc IEpochManager
+    function lastRound(uint64 epoch) public view returns (uint64) {
+        return epoch * _roundsPerEpoch;
+    }
+
+    /// @inheritdoc IEpochManager
+    function roundStart(uint64 round) public view returns (uint64) {
+        return _genesisTime + round * _roundS - _roundS;
+    }
+
+    /// @inheritdoc IEpochManager
+    function putOpens(uint64 round) public view returns (uint64) {
+        return roundStart(round) + _trainS;
+    }
+
+    /// @inheritdoc IEpochManager
+    function putDeadline(uint64 round) public view returns (uint64) {
+        return putOpens(round) + _putS;
+    }
+
+    /// @inheritdoc IEpochManager
+    function publishDeadline(uint64 round) public view returns (uint64) {
+        return putDeadline(round) + _publishS;
+    }
+
+    /// @inheritdoc IEpochManager
+    function attestDeadline(uint64 round) public view returns (uint64) {
+        return publishDeadline(round) + _attestS;
+    }
+
+    /// @inheritdoc IEpochManager
+    function beaconOpensAfter(uint64 round, uint8 purpose) public view returns (uint64) {
+        if (purpose == ASSIGNMENT) return roundStart(round) - _applyS;
+        if (purpose == EVALUATION) return publishDeadline(round);
+        revert InvalidPurpose(purpose);
+    }
+
+    /// @inheritdoc IEpochManager
+    function beaconCutOff(uint64 round, uint8 purpose) public view returns (uint64) {
+        if (purpose == ASSIGNMENT) return putOpens(round);
+        if (purpose == EVALUATION) return attestDeadline(round) + _applyS / 2;
+        revert InvalidPurpose(purpose);
+    }
+
+    /// @inheritdoc IEpochManager
+    function epochEnd(uint64 epoch) public view returns (uint64) {
+        return roundStart(lastRound(epoch) + 1);
+    }
+
+    /// @inheritdoc IEpochManager
+    function weightCommitDeadline(uint64 epoch) public view returns (uint64) {
+        return epochEnd(epoch) + _weightCommitS;
+    }
+
+    /// @inheritdoc IEpochManager
+    function weightRevealDeadline(uint64 epoch) public view returns (uint64) {
+        return weightCommitDeadline(epoch) + _weightRevealS;
+    }
+
+    /// @inheritdoc IEpochManager
+    function settlementVoidAt(uint64 epoch) external view returns (uint64) {
+        return weightRevealDeadline(epoch) + _settlementVoidS;
+    }
+
+    /// @inheritdoc IEpochManager
+    function beacon(uint64 round, uint8 purpose) external view returns (bytes32) {
+        return _beacons[round][purpose];
+    }
+
+    /// @inheritdoc IEpochManager
+    function beaconTarget(uint64 round, uint8 purpose) external view returns (uint64) {
+        return _targets[round][purpose];
+    }
+
+    /// @inheritdoc IEpochManager
+    function isCommitted(uint64 round, address account, uint32 slot, bytes32 digest) external view returns (bool) {
+        return digest != 0 && _commits[slot][round % ringSize] == _commitWord(round, account, digest);
+    }
+
+    /// @inheritdoc IEpochManager
+    function attestation(uint64 round, uint32 slot) external view returns (Attestation memory found) {
+        Attestation storage place = _attestations[slot][round % ringSize];
+        if (place.round == round) found = place;
+    }
+
+    /// @inheritdoc IEpochManager
+    function finalisedRoot(uint64 round) external view returns (bytes32) {
+        return _roots[round];
+    }
+
+    /// @inheritdoc IEpochManager
+    function roundView(uint64 round) external view returns (RoundView memory view_) {
+        view_.round = round;
+        view_.epoch = epochOf(round);
+        view_.start = roundStart(round);
+        view_.putOpens = putOpens(round);
+        view_.putDeadline = putDeadline(round);
+        view_.publishDeadline = publishDeadline(round);
+        view_.attestDeadline = attestDeadline(round);
+        view_.end = view_.start + _roundS;
+        view_.assignmentTarget = _targets[round][ASSIGNMENT];
+        view_.evaluationTarget = _targets[round][EVALUATION];
+        view_.assignment = _beacons[round][ASSIGNMENT];
+        view_.evaluation = _beacons[round][EVALUATION];
+        view_.root = _roots[round];
+    }
+
+    /// @inheritdoc IEpochManager
+    function specHashAt(uint64 epoch) external view returns (bytes32 specHash) {
+        for (uint256 i = _schedule.length; i > 0; --i) {
+            if (_schedule[i - 1].fromEpoch <= epoch) return _schedule[i - 1].specHash;
+        }
+    }
+
+    /// @inheritdoc IEpochManager
+    function schedule() external view returns (ScheduleEntry[] memory) {
+        return _schedule;
+    }
+
+    /// @inheritdoc IEpochManager
+    function params() external view returns (Params memory) {
+        return _params;
+    }
+
+    function _requireBeaconWindow(uint64 round, uint8 purpose) private view {
+        if (round == 0) revert InvalidRound(round);
+        uint64 t = time();
+        uint64 opensAfter = beaconOpensAfter(round, purpose);
+        uint64 cutOff = beaconCutOff(round, purpose);
+        if (t <= opensAfter) revert TooEarly(t, opensAfter);
+        if (t > cutOff) revert TooLate(t, cutOff);
+    }
+
+    function _requireBitmapFits(bytes calldata bitmap) private view {
+        uint32 count = registry.slotCount(Role.Miner);
+        uint256 length = bitmap.length;
+        if (length * 8 <= count) return;
+        // The last byte may be partly in use; its unused high bits must be 0.
+        if (length * 8 >= uint256(count) + 8 || uint8(bitmap[length - 1]) >> (count % 8) != 0) {
+            revert BitmapTooLong(length, count);
+        }
+    }
+
+    /// @dev One word tells digest, round and account, and by its low bits whether the place was used in this round. 224 bits
+    /// of hash remain.
+    function _commitWord(uint64 round, address account, bytes32 digest) private view returns (bytes32) {
+        uint256 lap = (uint256(round) / ringSize + 1) & LAP_MASK;
+        uint256 hash = uint256(keccak256(abi.encode(digest, round, account)));
+        return bytes32((hash & ~LAP_MASK) | lap);
+    }
+
+    function _validate(Params memory p) private view {
+        if (p.genesisTime < block.timestamp || p.genesisTime <= p.applyS) revert InvalidParams("genesisTime");
+        if (p.roundsPerEpoch == 0) revert InvalidParams("roundsPerEpoch");
+        if (p.trainS == 0 || p.putS == 0 || p.publishS == 0 || p.attestS == 0 || p.applyS == 0) {
+            revert InvalidParams("round windows");
+        }
+        if (p.weightCommitS == 0 || p.weightRevealS == 0) revert InvalidParams("weight windows");
+        if (p.settlementTurnS == 0 || p.settlementWindowS == 0 || p.settlementVoidS == 0) {
+            revert InvalidParams("settlement windows");
+        }
+        if (p.fraudWindowEpochs == 0) revert InvalidParams("fraudWindowEpochs");
+        if (p.beaconDelayBlocks == 0) revert InvalidParams("beaconDelayBlocks");
+        if (p.minMinerStake == 0 || p.minValidatorStake == 0) revert InvalidParams("minimum stakes");
+        if (p.maxMiners == 0 || p.maxMiners > 4096) revert InvalidParams("maxMiners");
+        if (p.samplesPerRound == 0 || p.trainSamples == 0) revert InvalidParams("samples");
+        if (p.datasetDepth > 63 || p.trainSamples > uint64(1) << p.datasetDepth) revert InvalidParams("datasetDepth");
+        if (p.equivocationSlashBps > RunLib.BPS || p.wrongDataSlashBps > RunLib.BPS || p.minersBps > RunLib.BPS) {
+            revert InvalidParams("basis points");
+        }
+        if (p.bountyBps > 4000) revert InvalidParams("bountyBps");
+        if (p.challengeRevealBlocks == 0) revert InvalidParams("challengeRevealBlocks");
+        if (p.choreCapPerEpoch > p.emissionPerEpoch) revert InvalidParams("choreCapPerEpoch");
+    }
+}

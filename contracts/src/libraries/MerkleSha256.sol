@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+pragma solidity 0.8.37;
+
+/// @title Binary sha-256 Merkle trees
+/// @notice leaf = sha256(0x00 || data), node = sha256(0x01 || left || right). Trees are padded to the next power of two with
+/// leaves whose hash is 0, so the depth follows from the number of leaves and a proof has exactly that many siblings. An
+/// inner node can't pass as a leaf.
+library MerkleSha256 {
+    /// @notice Hash of a leaf's content.
+    function leafHash(bytes memory data) internal pure returns (bytes32) {
+        return sha256(abi.encodePacked(bytes1(0x00), data));
+    }
+
+    /// @notice Hash of an inner node.
+    function nodeHash(bytes32 left, bytes32 right) internal pure returns (bytes32) {
+        return sha256(abi.encodePacked(bytes1(0x01), left, right));
+    }
+
+    /// @notice Depth of a tree with so many leaves: ceil(log2(leaves)).
+    function depthOf(uint256 leaves) internal pure returns (uint256 depth) {
+        while ((uint256(1) << depth) < leaves) ++depth;
+    }
+
+    /// @notice Whether `leaf` (a leaf hash) stands at `index` under `root` in a tree of exactly this depth.
+    /// @param proof Siblings bottom-up, at most 64 of them.
+    function verify(bytes32 root, bytes32 leaf, uint256 index, bytes32[] calldata proof, uint256 depth)
+        internal
+        pure
+        returns (bool)
+    {
+        if (proof.length != depth || depth > 64 || index >> depth != 0) return false;
+        bytes32 node = leaf;
+        for (uint256 i = 0; i < depth; ++i) {
+            node = (index >> i) & 1 == 0 ? nodeHash(node, proof[i]) : nodeHash(proof[i], node);
+        }
+        return node == root;
+    }
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+pragma solidity 0.8.37;
+
+import {CellNode, HALF_DEPTH, Leaf, Node, SETTLEMENT_DEPTH} from "../interfaces/ISettlement.sol";
+
+/// @title The settlement's sum trees
+/// @notice Trees of fixed depth whose nodes add up weights and amounts, so that a root can't promise more than it shows.
+/// Leaves and nodes are hashed under different tags; an empty leaf is the zero node, and what is above it follows the rule.
+/// @dev Sums are checked: a tree whose sums overflow can't be climbed, hence not opened.
+library SettlementTree {
+    bytes32 internal constant LEAF_TAG = keccak256("syntience.settlement.leaf.v1");
+    bytes32 internal constant NODE_TAG = keccak256("syntience.settlement.node.v1");
+    bytes32 internal constant CELL_LEAF_TAG = keccak256("syntience.cells.leaf.v1");
+    bytes32 internal constant CELL_NODE_TAG = keccak256("syntience.cells.node.v1");
+
+    /// @notice Index of the first validator's leaf.
+    uint32 internal constant VALIDATORS = 4096;
+    /// @notice Number of leaves.
+    uint32 internal constant LEAVES = 8192;
+
+    /// @notice The leaf of an account as a node of the epoch's tree.
+    function leafNode(uint64 epoch, Leaf calldata leaf) internal pure returns (Node memory) {
+        return Node({hash: keccak256(abi.encode(LEAF_TAG, epoch, leaf)), w: leaf.w, amount: leaf.amount});
+    }
+
+    /// @notice Whether the leaf says that its slot had no account: everything but the index is 0.
+    function isEmpty(Leaf calldata leaf) internal pure returns (bool) {
+        return leaf.account == address(0) && leaf.w == 0 && leaf.amount == 0 && leaf.cumulative == 0
+            && leaf.prevEpoch == 0 && leaf.cells == 0;
+    }
+
+    /// @notice The node above two nodes.
+    function parent(Node memory left, Node memory right) internal pure returns (Node memory) {
+        return Node({
+            hash: keccak256(abi.encode(NODE_TAG, left.hash, left.w, left.amount, right.hash, right.w, right.amount)),
+            w: left.w + right.w,
+            amount: left.amount + right.amount
+        });
+    }
+
+    /// @notice From a leaf up to the root.
+    /// @param siblings Bottom-up; exactly SETTLEMENT_DEPTH.
+    /// @return half The miners' or the validators' half, whichever holds the leaf.
+    /// @return root The root.
+    function climb(Node memory leaf, uint256 index, Node[SETTLEMENT_DEPTH] calldata siblings)
+        internal
+        pure
+        returns (Node memory half, Node memory root)
+    {
+        half = leaf;
+        for (uint256 i = 0; i < HALF_DEPTH; ++i) {
+            half = _join(half, siblings[i], (index >> i) & 1 == 0);
+        }
+        root = _join(half, siblings[HALF_DEPTH], index >> HALF_DEPTH == 0);
+    }
+
+    /// @notice The root above a leaf, from siblings of unchecked number.
+    /// @return root Its hash; 0 if the number of siblings is wrong.
+    function rootHash(Node memory leaf, uint256 index, Node[] calldata siblings) internal pure returns (bytes32 root) {
+        if (siblings.length != SETTLEMENT_DEPTH) return 0;
+        Node memory node = leaf;
+        for (uint256 i = 0; i < SETTLEMENT_DEPTH; ++i) {
+            node = _join(node, siblings[i], (index >> i) & 1 == 0);
+        }
+        return node.hash;
+    }
+
+    /// @notice From one cell up to the root of a validator's cells tree.
+    /// @param exists Whether the slot had a miner; if not, the cell is empty.
+    /// @param siblings Bottom-up; their number is the caller's to check.
+    function climbCells(bool exists, uint32 slot, uint256 value, CellNode[] calldata siblings)
+        internal
+        pure
+        returns (bytes32 hash, uint256 sum)
+    {
+        if (exists) (hash, sum) = (keccak256(abi.encode(CELL_LEAF_TAG, slot, value)), value);
+        for (uint256 i = 0; i < siblings.length; ++i) {
+            CellNode calldata other = siblings[i];
+            hash = (slot >> i) & 1 == 0
+                ? keccak256(abi.encode(CELL_NODE_TAG, hash, sum, other.hash, other.sum))
+                : keccak256(abi.encode(CELL_NODE_TAG, other.hash, other.sum, hash, sum));
+            sum += other.sum;
+        }
+    }
+
+    function _join(Node memory node, Node memory sibling, bool isLeft) private pure returns (Node memory) {
+        return isLeft ? parent(node, sibling) : parent(sibling, node);
+    }
+}

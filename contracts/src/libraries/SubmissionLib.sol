@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+pragma solidity 0.8.37;
+
+import {Submission} from "../interfaces/ISubmission.sol";
+import {MessageHashUtils} from "@openzeppelin/contracts/utils/cryptography/MessageHashUtils.sol";
+
+/// @title EIP-712 hashing of submissions
+library SubmissionLib {
+    bytes32 internal constant TYPEHASH = keccak256(
+        "Submission(bytes32 run,bytes32 specHash,uint64 round,bytes32 beacon,address miner,bytes32 initialRoot,uint64 localFromRound,bytes32 localIn,bytes32 localOut,bytes32 dataRoot,bytes32 payloadRoot,uint64 payloadBytes,bytes32 traceRoot,uint32 steps)"
+    );
+
+    /// @notice The EIP-712 struct hash.
+    function structHash(Submission calldata s) internal pure returns (bytes32) {
+        return keccak256(abi.encode(TYPEHASH, s));
+    }
+
+    /// @notice What the operator signs, and what is committed on chain.
+    function digest(Submission calldata s, bytes32 domainSeparator) internal pure returns (bytes32) {
+        return MessageHashUtils.toTypedDataHash(domainSeparator, structHash(s));
+    }
+}
