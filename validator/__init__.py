@@ -1,1 +1,1 @@
-"""The validator: scores submissions and attests what it holds."""
+"""The validator: fetches, checks, attests, scores, and settles what miners handed in."""

@@ -1,0 +1,78 @@
+"""The primary evaluation of a round: losses before and after each sampled peer's update.
+
+What is scored is the update exactly as the aggregate would apply it: scaled per tensor by the
+median norm of the selected. Arithmetic only; whom to evaluate, and on what, was drawn before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from protocol.ids import Address
+from protocol.spec import RunSpec
+from scoring.evaluation import Evaluation
+from training.aggregate import median_norms, scale_of
+from training.codec import Payload
+from training.dataset import TokenDataset
+from training.evaluate import Evaluator
+from training.parameters import Parameters
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exam:
+    """One validator's exam of one round.
+
+    Attributes:
+        params: the model at the start of the round.
+        payloads: of every peer in `peers` and `selected`.
+        selected: the peers whose updates entered the aggregate.
+        peers: whom to evaluate.
+        random: data set indices of D_rand, the same for every peer.
+        own: data set indices of each peer's own evaluated batch.
+    """
+
+    params: Parameters
+    payloads: Mapping[Address, Payload]
+    selected: Sequence[Address]
+    peers: Sequence[Address]
+    random: Sequence[int]
+    own: Mapping[Address, Sequence[int]]
+
+
+class Examiner:
+    """Holds the buffers of one evaluation model; not thread-safe."""
+
+    def __init__(self, spec: RunSpec, dataset: TokenDataset) -> None:
+        self._evaluator = Evaluator(spec.model)
+        self._dataset = dataset
+        self._step = float(spec.scoring.beta_fraction) * float(spec.outer.alpha)
+
+    def examine(self, exam: Exam) -> tuple[Evaluation, ...]:
+        """Evaluates every peer, in the order given."""
+        medians = median_norms([exam.payloads[miner] for miner in exam.selected])
+        random = self._dataset.samples(exam.random)
+        random_before = self._evaluator.loss(exam.params, random)
+        found = []
+        for miner in exam.peers:
+            payload = exam.payloads[miner]
+            scales = scale_of(payload, medians)
+            own = self._dataset.samples(exam.own[miner])
+            found.append(
+                Evaluation(
+                    miner=miner,
+                    rand_before=random_before,
+                    rand_after=self._evaluator.loss_after(
+                        exam.params, payload, scales, self._step, random
+                    ),
+                    own_before=self._evaluator.loss(exam.params, own),
+                    own_after=self._evaluator.loss_after(
+                        exam.params, payload, scales, self._step, own
+                    ),
+                )
+            )
+        return tuple(found)
+
+    def heldout_loss(self, params: Parameters) -> float:
+        """Loss of a model on the held-out split, in nats per token."""
+        return self._evaluator.heldout_loss(params, self._dataset)
