@@ -1,8 +1,9 @@
 """The outer step: everybody applies the same mean of the selected updates and must get the same bits.
 
 Only numpy's elementwise fp32 operations take part, one peer after the other in slot order, and norms are sums of products that
-are rounded once in fp64 by `math.fsum`. So neither threads, nor vector width, nor a torch setting can change a bit. Results
-below TINY become +0, which makes the outcome the same with and without the processor's flush-to-zero mode.
+are rounded once in fp64 by `math.fsum`. So neither threads, nor vector width, nor a torch setting can change a bit. Summands
+below SUMMAND_FLOOR and results below TINY become +0: no subnormal number decides anything, and the outcome is the same with and
+without the processor's flush-to-zero mode.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from training.codec import LOW_LEVEL, Payload
 from training.parameters import Parameters
 
 Scales = Mapping[str, np.float32]
+# Summands below SUMMAND_FLOOR count as zero: what is left are multiples of 2**-113, so no sum of them is subnormal.
+SUMMAND_FLOOR = np.float32(2.0**-90)
 TINY = np.float32(2.0**-100)
 
 
@@ -84,12 +87,13 @@ def apply_update(params: Parameters, payload: Payload, scales: Scales, step: flo
 
 
 def scaled_values(payload: Payload, scales: Scales) -> NDArray[np.float32]:
-    """(E,) decoded values times their tensor's scale."""
+    """(E,) decoded values times their tensor's scale; negligible ones are +0."""
     layout = payload.layout
     per_chunk = np.ones(layout.chunks, np.float32)
     for name, (first, end) in layout.tensor_chunks.items():
         per_chunk[first:end] = scales[name]
     values: NDArray[np.float32] = payload.values * per_chunk[layout.chunk_of_entry]
+    values[np.abs(values) < SUMMAND_FLOOR] = 0.0
     return values
 
 

@@ -1,0 +1,197 @@
+"""A miner's round: the same bits twice, AdamW as torch's, a trace that ends in what is sent, and an unbroken local chain."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from protocol.merkle import leaf_hash, merkle_root
+from protocol.spec import InnerSpec
+from tests.specs import MODEL, SPEC
+from tests.training.samples import SMALL, random_tensors, round_samples, same_bits
+from training.aggregate import aggregate
+from training.codec import decode_payload
+from training.errors import TrainingDiverged
+from training.inner import AdamW, FlatModel, RoundWork, train_round
+from training.local_state import LocalState
+from training.parameters import Parameters, initial_parameters
+from training.roots import local_root, state_root, zero_local_root
+
+THETA = initial_parameters(MODEL)
+LONG = replace(SPEC.inner, steps=5, trace_every=2)
+
+
+def work(
+    params: Parameters = THETA,
+    local: LocalState | None = None,
+    *,
+    seed: int = 1,
+    inner: InnerSpec = SPEC.inner,
+) -> RoundWork:
+    samples = round_samples(seed)
+    repeats = -(-inner.steps // len(samples))
+    return train_round(
+        params=params,
+        local=local or LocalState.zeros(MODEL),
+        samples=np.concatenate([samples] * repeats)[: inner.steps],
+        model=MODEL,
+        inner=inner,
+        codec=SMALL,
+        initial_root=state_root(params),
+    )
+
+
+def same_work(a: RoundWork, b: RoundWork) -> bool:
+    return (
+        a.payload == b.payload
+        and a.trace_leaves == b.trace_leaves
+        and a.mean_loss == b.mean_loss
+        and a.local_out.step == b.local_out.step
+        and same_bits(a.local_out.m, b.local_out.m)
+        and same_bits(a.local_out.v, b.local_out.v)
+        and same_bits(a.local_out.e, b.local_out.e)
+    )
+
+
+def test_train_round__twice__gives_the_same_bits() -> None:
+    assert same_work(work(), work())
+
+
+def test_train_round__inputs__are_left_alone() -> None:
+    before = {name: array.copy() for name, array in THETA.items()}
+    local = work().local_out
+    blob = local.to_blob()
+    work(THETA, local, seed=2)
+    assert same_bits(before, THETA)
+    assert local.to_blob() == blob
+
+
+def test_train_round__roots__are_those_of_its_parts() -> None:
+    found = work()
+    assert found.payload_root == found.payload.root()
+    assert found.local_in_root == zero_local_root(MODEL)
+    assert found.local_out_root == local_root(found.local_out)
+    assert decode_payload(found.payload.to_bytes(), MODEL, SMALL) == found.payload
+
+
+def test_train_round__trace__has_start_intervals_and_end() -> None:
+    found = work(inner=LONG)
+    leaves = found.trace_leaves
+    assert len(leaves) == 1 + 3 + 1  # start, after steps 2, 4 and 5, end
+    assert leaves[0] == state_root(THETA) + found.local_in_root
+    assert leaves[-1] == found.payload_root + found.local_out_root
+    assert found.trace_root == merkle_root([leaf_hash(leaf) for leaf in leaves])
+    shorter = work(inner=replace(LONG, steps=2))
+    assert (
+        shorter.trace_leaves[1] == leaves[1]
+    )  # the state after two steps is the state after two steps
+
+
+def test_train_round__local_chain__continues_identically_from_its_blob() -> None:
+    theta, kept, restored = THETA, LocalState.zeros(MODEL), LocalState.zeros(MODEL)
+    for round_ in range(4):
+        a, b = work(theta, kept, seed=round_), work(theta, restored, seed=round_)
+        assert same_work(a, b)
+        kept = a.local_out
+        restored = LocalState.from_blob(b.local_out.to_blob(), MODEL)
+        assert local_root(restored) == b.local_out_root
+        theta = aggregate(theta, [a.payload], SPEC.outer)
+    assert kept.step == 4 * SPEC.inner.steps
+
+
+def test_train_round__feedback__holds_what_was_not_sent() -> None:
+    """a = feedback * e + (start - end) = sent + e', whatever start and end were."""
+    first = work()
+    second = work(THETA, first.local_out, seed=2)
+    no_feedback = replace(first.local_out, e=LocalState.zeros(MODEL).e)
+    without = work(THETA, no_feedback, seed=2)
+    for name, e in first.local_out.e.items():
+        moved = without.payload.dense()[name] + without.local_out.e[name]
+        accumulated = second.payload.dense()[name] + second.local_out.e[name]
+        assert np.allclose(accumulated, 0.95 * e + moved, atol=1e-7)
+
+
+def test_train_round__some_rounds__loss_falls() -> None:
+    theta, local, losses = THETA, LocalState.zeros(MODEL), []
+    for round_ in range(25):
+        found = work(theta, local, seed=round_)
+        losses.append(found.mean_loss)
+        local, theta = found.local_out, aggregate(theta, [found.payload], SPEC.outer)
+    assert losses[-1] < 0.85 * losses[0]
+
+
+@pytest.mark.parametrize("grad_clip", ["0", "0.01"])
+@pytest.mark.parametrize("weight_decay", ["0", "0.1"])
+def test_adamw__many_steps__equals_torch(grad_clip: str, weight_decay: str) -> None:
+    inner = replace(SPEC.inner, grad_clip=grad_clip, weight_decay=weight_decay)
+    flat, reference = FlatModel(MODEL), FlatModel(MODEL)
+    flat.load(THETA)
+    reference.load(THETA)
+    ours = AdamW(flat, inner, LocalState.zeros(MODEL))
+    parameters = list(reference.llama.parameters())
+    theirs = torch.optim.AdamW(
+        [
+            {"params": [p for p in parameters if p.ndim > 1]},
+            {"params": [p for p in parameters if p.ndim == 1], "weight_decay": 0.0},
+        ],
+        lr=float(inner.learning_rate),
+        betas=(float(inner.beta1), float(inner.beta2)),
+        eps=float(inner.epsilon),
+        weight_decay=float(weight_decay),
+        foreach=False,
+    )
+    for step in range(20):
+        gradient = torch.from_numpy(flat.layout.flatten(random_tensors(step, 0.01)))
+        flat.gradient.copy_(gradient)
+        reference.gradient.copy_(gradient)
+        if float(grad_clip) > 0:
+            torch.nn.utils.clip_grad_norm_(parameters, float(grad_clip))
+        ours.step()
+        theirs.step()
+    assert torch.allclose(flat.theta, reference.theta, rtol=1e-5, atol=1e-6)
+    moments = torch.cat([theirs.state[p]["exp_avg_sq"].flatten() for p in parameters])
+    names = [name for name, _ in reference.llama.named_parameters()]
+    split = flat.layout.split(ours.v.numpy())
+    assert np.allclose(
+        np.concatenate([split[n].ravel() for n in names]), moments.numpy(), rtol=1e-5
+    )
+
+
+def test_train_round__gradient__is_that_of_the_mean_loss() -> None:
+    """One plain step by hand: the flat views see what autograd computes."""
+    inner = replace(SPEC.inner, steps=1, learning_rate="0", weight_decay="0", grad_clip="0")
+    found = work(inner=inner)
+    flat = FlatModel(MODEL)
+    flat.load(THETA)
+    names, parameters = zip(*flat.llama.named_parameters(), strict=True)
+    samples = torch.from_numpy(round_samples(1)[0])
+    logits = flat.llama(samples[:, :-1])
+    loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), samples[:, 1:].flatten())
+    gradients = torch.autograd.grad(loss, parameters)
+    for name, gradient in zip(names, gradients, strict=True):
+        assert np.allclose(found.local_out.m[name], 0.1 * gradient.numpy(), rtol=1e-4, atol=1e-8)
+    assert found.mean_loss == pytest.approx(loss.item(), rel=1e-6)
+
+
+def test_train_round__state_with_undefined_loss__raises_training_diverged() -> None:
+    broken = {name: array * np.float32(np.nan) for name, array in THETA.items()}
+    with pytest.raises(TrainingDiverged):
+        work(broken)
+
+
+def test_train_round__wrong_samples__raises_value_error() -> None:
+    good = round_samples(1)
+    for samples in (good[:1], good[:, :, :-1], good.astype(np.int32), good + MODEL.vocab_size):
+        with pytest.raises(ValueError, match=r"samples|vocabulary"):
+            train_round(
+                params=THETA,
+                local=LocalState.zeros(MODEL),
+                samples=samples,  # type: ignore[arg-type]
+                model=MODEL,
+                inner=SPEC.inner,
+                codec=SMALL,
+                initial_root=state_root(THETA),
+            )
