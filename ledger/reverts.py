@@ -1,0 +1,72 @@
+"""From the bytes of a revert to a typed error with the custom error's name and arguments.
+
+Operators can mend some refusals; those become `FixableRevert` with the fix in the text.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from ledger.abi import CONTRACT_NAMES, AbiValue, Interface, contract_abi, parse_abi
+from ledger.errors import FixableRevert, Reverted, Undecodable, UnexpectedRevert
+from protocol.ids import Hash32
+
+_SOLIDITY_OWN = (
+    {"type": "error", "name": "Error", "inputs": [{"name": "reason", "type": "string"}]},
+    {"type": "error", "name": "Panic", "inputs": [{"name": "code", "type": "uint256"}]},
+)
+
+FIXES: dict[str, str] = {
+    "StakeTooLow": "deposit at least the minimum with `syntience stake deposit`",
+    "SubnetFull": "wait until a slot is given up, then register again",
+    "Suspended": "wait for the epoch that the error names, then register again",
+    "OperatorTaken": "make a fresh operator key; a key belongs to one account for ever",
+    "InsufficientActive": "ask for no more than the account's active stake (see `syntience status`)",
+    "StillLocked": "withdraw after the unlock time",
+    "NothingUnbonding": "ask for an exit first",
+    "NothingToClaim": "wait for the next settled epoch",
+    "ERC2612ExpiredSignature": "sign a permit with a later deadline",
+    "EndpointTooLong": "use a shorter endpoint",
+    "ERC20InsufficientBalance": "the account holds too few tokens; get more, or use a smaller amount",
+    "ERC20InsufficientAllowance": "approve the spender first, or use a permit",
+}
+"""Custom errors that an operator can mend, with what to do about each."""
+
+
+def revert_error(data: bytes, *, label: str, tx_hash: Hash32 | None = None) -> Reverted:
+    """The typed error for revert data (selector and arguments)."""
+    name, arguments = decode_revert(data)
+    error = named_revert(name, arguments, label=label, tx_hash=tx_hash)
+    error.data = data
+    return error
+
+
+def named_revert(
+    name: str, arguments: dict[str, AbiValue], *, label: str, tx_hash: Hash32 | None = None
+) -> Reverted:
+    """The typed error for an error that was decoded before."""
+    if name in FIXES:
+        return FixableRevert(name, arguments, label=label, fix=FIXES[name], tx_hash=tx_hash)
+    return UnexpectedRevert(name, arguments, label=label, tx_hash=tx_hash)
+
+
+def decode_revert(data: bytes) -> tuple[str, dict[str, AbiValue]]:
+    """Name and arguments; never raises, because it runs while another error is handled."""
+    if not data:
+        return "Empty", {}
+    interface = _errors().get(data[:4])
+    if interface is None:
+        return "Unknown", {"data": data}
+    try:
+        return interface.name, interface.decode_error(data[4:])
+    except Undecodable:
+        return interface.name, {"data": data[4:]}
+
+
+@lru_cache(maxsize=1)
+def _errors() -> dict[bytes, Interface]:
+    """Every error of the run's contracts by selector, and Solidity's own two."""
+    known = dict(parse_abi("Solidity", _SOLIDITY_OWN).errors)
+    for name in CONTRACT_NAMES:
+        known |= contract_abi(name).errors
+    return known

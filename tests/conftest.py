@@ -1,0 +1,23 @@
+"""Fixtures that every package's tests may use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.chain import Anvil, start_anvil
+
+
+@pytest.fixture(scope="session")
+def anvil() -> Iterator[Anvil]:
+    """One chain for all tests of the session (of each worker); a block with every transaction."""
+    with start_anvil() as chain:
+        yield chain
+
+
+@pytest.fixture
+def own_anvil() -> Iterator[Anvil]:
+    """A chain for one test alone, which may rewind it, stop its mining or kill it."""
+    with start_anvil() as chain:
+        yield chain
