@@ -32,6 +32,8 @@ from training.roots import (
     tree_root,
 )
 
+RESTART = "start from a zero local state, or leave a run whose model diverged"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoundWork:
@@ -156,10 +158,7 @@ def _gradient(flat: FlatModel, batch: Tensor) -> float:
     loss.backward()  # type: ignore[no-untyped-call]
     value = loss.item()
     if not np.isfinite(value):
-        raise TrainingDiverged(
-            f"the training loss is {value}",
-            "start from a zero local state, or leave a run whose model diverged",
-        )
+        raise TrainingDiverged(f"the training loss is {value}", RESTART)
     return value
 
 
@@ -182,6 +181,8 @@ def _compress(
 ) -> tuple[Payload, LocalState]:
     """A = feedback * e + (theta_start - theta_end); what the payload leaves of it is the new e."""
     layout = flat.layout
+    if not (torch.isfinite(optimizer.m).all() and torch.isfinite(optimizer.v).all()):
+        raise TrainingDiverged("a moment of AdamW is not finite", RESTART)
     moved = layout.flatten(params) - flat.theta.numpy()
     accumulated = np.float32(float(codec.feedback)) * layout.flatten(local.e) + moved
     payload = encode_flat(accumulated, chunk_layout(model, codec))
@@ -216,5 +217,7 @@ def _check_samples(samples: NDArray[np.int64], model: ModelSpec, inner: InnerSpe
     expected = (inner.steps, inner.batch, model.context + 1)
     if samples.shape != expected or samples.dtype != np.int64:
         raise ValueError(f"samples are {samples.dtype}{samples.shape}, expected int64{expected}")
+    if inner.trace_every < 1:
+        raise ValueError(f"a trace after every {inner.trace_every} steps is no trace")
     if samples.min() < 0 or samples.max() >= model.vocab_size:
         raise ValueError("a token lies outside the vocabulary")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -180,6 +183,44 @@ def test_train_round__state_with_undefined_loss__raises_training_diverged() -> N
     broken = {name: array * np.float32(np.nan) for name, array in THETA.items()}
     with pytest.raises(TrainingDiverged):
         work(broken)
+
+
+def test_train_round__moments_that_overflow__raise_training_diverged() -> None:
+    local = LocalState.zeros(MODEL)
+    huge = {name: np.full_like(array, 3e38) for name, array in local.m.items()}
+    with pytest.raises(TrainingDiverged):
+        work(
+            THETA,
+            replace(local, m=huge, v={n: array * np.float32(0.0) for n, array in huge.items()}),
+        )
+
+
+def test_train_round__trace_interval_of_zero__raises_value_error() -> None:
+    with pytest.raises(ValueError, match="trace"):
+        work(inner=replace(SPEC.inner, trace_every=0))
+
+
+def test_train_round__other_processes_and_threads__give_the_same_bits() -> None:
+    """What a hunter relies on: whoever recomputes a round, in any process or thread, gets its roots."""
+    code = (
+        "from concurrent.futures import ThreadPoolExecutor\n"
+        "from training.threads import pin_threads; pin_threads(1)\n"
+        "from tests.training.test_inner import work\n"
+        "again = ThreadPoolExecutor(1).submit(work).result()\n"
+        "print(work().trace_root.hex(), again.trace_root.hex())"
+    )
+    roots = set()
+    for salt in ("1", "200"):
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            env={"PYTHONHASHSEED": salt, "MALLOC_PERTURB_": salt, "PYTHONPATH": "."},
+            cwd=Path(__file__).parents[2],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        roots |= set(done.stdout.split())
+    assert len(roots) == 1
 
 
 def test_train_round__wrong_samples__raises_value_error() -> None:
