@@ -1,1 +1,1 @@
-"""The shell: command line, configuration and wiring."""
+"""The shell: command line, configuration and wiring. The only package that reads flags, environment and signals."""

@@ -1,0 +1,96 @@
+"""The options that several commands share.
+
+A parameter is named as its setting, so that a command can hand `context.params` to `syntience.layers.read_layers`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from syntience.errors import ConfigError
+from syntience.layers import Layers, Secret, read_layers
+
+ConfigOption = Annotated[
+    Path | None, typer.Option("--config", metavar="FILE", help="Settings in TOML.")
+]
+RunOption = Annotated[Path | None, typer.Option("--run", metavar="FILE", help="The run file.")]
+RpcUrlOption = Annotated[
+    str | None, typer.Option("--rpc-url", metavar="URL", help="A node of the chain.")
+]
+KeystoreOption = Annotated[
+    Path | None, typer.Option("--keystore", metavar="FILE", help="The key file.")
+]
+PasswordFileOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--password-file",
+        metavar="FILE",
+        help="Holds the key file's password (else it is asked for).",
+    ),
+]
+StateOption = Annotated[
+    Path | None, typer.Option("--state", metavar="DIR", help="The node's own state.")
+]
+DataOption = Annotated[
+    Path | None, typer.Option("--data", metavar="DIR", help="The prepared data set.")
+]
+ListenHostOption = Annotated[
+    str | None,
+    typer.Option(
+        "--listen-host", metavar="HOST", help="Where to serve others; 127.0.0.1 by default."
+    ),
+]
+ListenPortOption = Annotated[
+    int | None,
+    typer.Option("--listen-port", metavar="PORT", help="The port to serve on; 7700 by default."),
+]
+PublicEndpointOption = Annotated[
+    str | None,
+    typer.Option(
+        "--public-endpoint",
+        metavar="URL",
+        help="How others reach this node, as registered on chain.",
+    ),
+]
+MetricsPortOption = Annotated[
+    int | None,
+    typer.Option(
+        "--metrics-port", metavar="PORT", help="Serves Prometheus metrics; off by default."
+    ),
+]
+AllowPrivatePeersOption = Annotated[
+    bool | None,
+    typer.Option("--allow-private-peers", help="Fetch from private addresses too, as on a devnet."),
+]
+LogLevelOption = Annotated[
+    str | None, typer.Option("--log-level", metavar="LEVEL", help="debug, info, warning or error.")
+]
+LogJsonOption = Annotated[bool | None, typer.Option("--log-json", help="Log as JSON lines.")]
+
+
+def layers_of(context: typer.Context, *, role: str | None = None) -> Layers:
+    """The command's flags over the environment over the configuration file."""
+    return read_layers(context.params, os.environ, role=role)
+
+
+def obtain_password(given: Secret | None, *, confirm: bool = False) -> str:
+    """The key file's password: the given one, else asked for at the terminal.
+
+    Raises:
+        ConfigError: none was given and nobody can be asked.
+    """
+    if given is not None:
+        return given.reveal()
+    if not sys.stdin.isatty():
+        raise ConfigError(
+            "the key file's password is not set",
+            "give --password-file, SYNTIENCE_PASSWORD_FILE or SYNTIENCE_PASSWORD",
+        )
+    return str(
+        typer.prompt("Password of the key file", hide_input=True, confirmation_prompt=confirm)
+    )

@@ -1,0 +1,130 @@
+"""The settings of each kind of command, read once from their layers and then passed on in small slices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from syntience.errors import ConfigError
+from syntience.layers import Layers, Secret, how_to_give
+
+DEFAULT_LISTEN_PORT = 7700
+HIGHEST_PORT = 65_535
+_LEVELS = ("debug", "info", "warning", "error")
+_WILDCARDS = ("0.0.0.0", "::")  # noqa: S104 - compared with, not bound
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogSettings:
+    """How much is logged, and whether as JSON."""
+
+    level: str = "info"
+    as_json: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorSettings:
+    """What a command with one key needs.
+
+    Attributes:
+        rpc_url: a secret, because providers put their keys into it.
+        password: of the keystore; None if it was not given, so that it may be asked for.
+    """
+
+    run_file: Path
+    rpc_url: Secret
+    keystore: Path
+    password: Secret | None
+    logs: LogSettings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeSettings(OperatorSettings):
+    """What a role that keeps running needs besides.
+
+    Attributes:
+        state_dir: the node's own state, which it must find again after a restart.
+        data_dir: the prepared data set, by default `data` inside `state_dir`.
+        public_endpoint: the address that is registered on chain, under which others reach our server.
+        metrics_port: None serves no metrics.
+        allow_private_peers: fetch from private addresses too, as a devnet must.
+    """
+
+    state_dir: Path
+    data_dir: Path
+    listen_host: str
+    listen_port: int
+    public_endpoint: str
+    metrics_host: str
+    metrics_port: int | None
+    allow_private_peers: bool
+
+
+def operator_settings(layers: Layers) -> OperatorSettings:
+    """Settings of a command that signs with one key and ends."""
+    return OperatorSettings(
+        run_file=layers.path("run"),
+        rpc_url=_rpc_url(layers),
+        keystore=layers.path("keystore"),
+        password=layers.secret("password"),
+        logs=log_settings(layers),
+    )
+
+
+def node_settings(layers: Layers) -> NodeSettings:
+    """Settings of a role; `read_layers` has laid the role's own table over the rest."""
+    operator = operator_settings(layers)
+    host = layers.text("listen_host", "127.0.0.1")
+    port = layers.integer("listen_port", low=1, high=HIGHEST_PORT, default=DEFAULT_LISTEN_PORT)
+    state_dir = layers.path("state")
+    return NodeSettings(
+        run_file=operator.run_file,
+        rpc_url=operator.rpc_url,
+        keystore=operator.keystore,
+        password=operator.password,
+        logs=operator.logs,
+        state_dir=state_dir,
+        data_dir=layers.path("data", state_dir / "data"),
+        listen_host=host,
+        listen_port=port,
+        public_endpoint=_public_endpoint(layers, host, port),
+        metrics_host=layers.text("metrics_host", "127.0.0.1"),
+        metrics_port=layers.optional_integer("metrics_port", low=1, high=HIGHEST_PORT),
+        allow_private_peers=layers.switch("allow_private_peers"),
+    )
+
+
+def log_settings(layers: Layers) -> LogSettings:
+    """How to log."""
+    level = layers.text("log_level", "info").lower()
+    if level not in _LEVELS:
+        raise ConfigError(f"there is no log level {level!r}", f"choose one of {', '.join(_LEVELS)}")
+    return LogSettings(level=level, as_json=layers.switch("log_json"))
+
+
+def describe(settings: OperatorSettings) -> dict[str, str]:
+    """Every setting as text, secrets as ``***``."""
+    return {field.name: str(getattr(settings, field.name)) for field in fields(settings)}
+
+
+def _rpc_url(layers: Layers) -> Secret:
+    url = layers.secret("rpc_url")
+    if url is None:
+        raise ConfigError("the RPC URL is not set", how_to_give("rpc_url"))
+    if urlsplit(url.reveal()).scheme not in ("http", "https"):
+        raise ConfigError("the RPC URL is no http or https address", how_to_give("rpc_url"))
+    return url
+
+
+def _public_endpoint(layers: Layers, host: str, port: int) -> str:
+    shown = f"[{host}]" if ":" in host else host
+    default = None if host in _WILDCARDS else f"http://{shown}:{port}"
+    endpoint = layers.text("public_endpoint", default).rstrip("/")
+    parts = urlsplit(endpoint)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.path:
+        raise ConfigError(
+            f"the public endpoint {endpoint!r} is no plain http address",
+            "write it as http://HOST:PORT, as others reach this machine",
+        )
+    return endpoint
