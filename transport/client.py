@@ -20,6 +20,7 @@ from aiohttp import ClientResponse, hdrs
 
 from protocol import canonical
 from protocol.errors import Rejected
+from protocol.hashing import sha256
 from protocol.ids import Hash32
 from protocol.submission import BlobRef
 from transport.download import Download, Fetched
@@ -122,6 +123,8 @@ class PeerClient:
         """
         if ref.size > self.limits.blob_bytes:
             raise WrongLength(f"a blob of {ref.size} bytes, more than {self.limits.blob_bytes}")
+        if ref.size == 0 and ref.digest != sha256(b""):
+            raise WrongLength("only the empty blob has no bytes")
         lock = self._fetching.setdefault((id(store), ref.digest), asyncio.Lock())
         async with lock:
             held = store.size(ref.digest)

@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from transport.limits import KIB, ServerLimits
 from transport.rate import peer_of
 
+logger = logging.getLogger(__name__)
+
 _LINGER_S = 1.0
+
+
+class _Log(logging.LoggerAdapter[logging.Logger]):
+    """Lets no stranger fill the log: a request that is not HTTP is worth a debug line."""
+
+    def exception(
+        self, msg: object, *args: object, exc_info: object = True, **kwargs: object
+    ) -> None:
+        level = logging.DEBUG if isinstance(exc_info, HttpProcessingError) else logging.ERROR
+        self.log(level, msg, *args, exc_info=exc_info, **kwargs)  # type: ignore[arg-type]
 
 
 class LimitedServer(web.Server):
@@ -29,6 +43,7 @@ class LimitedServer(web.Server):
         super().__init__(
             handler,
             access_log=None,
+            logger=_Log(logger),
             keepalive_timeout=limits.head_timeout_s,
             lingering_time=_LINGER_S,
             auto_decompress=False,
@@ -49,7 +64,8 @@ class LimitedServer(web.Server):
             len(self._peer_of) > self._limits.connections
             or self._peers[peer] > self._limits.connections_per_peer
         ):
-            transport.abort()
+            # Not at once: aiohttp's task for the connection must have begun, or it trips over itself.
+            asyncio.get_running_loop().call_soon(transport.abort)
 
     def connection_lost(
         self, handler: web.RequestHandler, exc: BaseException | None = None

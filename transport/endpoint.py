@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import re
 import socket
 from dataclasses import dataclass
 
@@ -21,6 +22,9 @@ from yarl import URL
 from transport.errors import BadEndpoint
 
 _MAX_ENDPOINT_CHARS = 256
+_FORM = re.compile(r"https?://[a-z0-9._:\[\]-]+/?", re.ASCII | re.IGNORECASE)
+_NUMERIC = re.compile(r"[0-9.]+|.*:.*", re.ASCII)
+_UNICAST_6 = ipaddress.IPv6Network("2000::/3")
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 _IpAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -42,39 +46,41 @@ def parse_endpoint(text: str, *, allow_private: bool = False) -> Endpoint:
     Raises:
         BadEndpoint: not a bare http(s) origin, or a literal address that is not public.
     """
-    if not 0 < len(text) <= _MAX_ENDPOINT_CHARS or not text.isascii() or not text.isprintable():
-        raise BadEndpoint(f"not an endpoint: {text[:80]!r}")
+    if len(text) > _MAX_ENDPOINT_CHARS or not _FORM.fullmatch(text):
+        raise BadEndpoint(f"an endpoint is http://host:port or https://host: {text[:80]!r}")
     try:
         url = URL(text)
         host, port = url.host, url.port
     except ValueError as error:
         raise BadEndpoint(f"not an endpoint: {text!r}: {error}") from error
-    if url.scheme not in ("http", "https") or not host or not port:
-        raise BadEndpoint(f"an endpoint is http://host:port or https://host:port, not {text!r}")
-    if url.user is not None or url.password is not None or url.path not in ("", "/"):
-        raise BadEndpoint(f"an endpoint has no user, path or query: {text!r}")
-    if url.query_string or url.fragment or "?" in text or "#" in text:
-        raise BadEndpoint(f"an endpoint has no user, path or query: {text!r}")
-    if not allow_private:
-        _check_literal(host)
+    if not host or not port:
+        raise BadEndpoint(f"an endpoint without host or port: {text!r}")
+    if _NUMERIC.fullmatch(host) and not _is_ip(host):
+        # 127.1 or 2130706433: the system would read an address where we see a name.
+        raise BadEndpoint(f"an address in a form that is not its own: {text!r}")
+    if not allow_private and _is_ip(host) and not is_public(host):
+        raise BadEndpoint(f"endpoint {host} is not a public address")
     return Endpoint(str(url.origin()))
 
 
 def is_public(address: str) -> bool:
     """Whether an IP address (text) is routable on the public internet.
 
-    Looks through the IPv6 forms that carry an IPv4 address: mapped, 6to4, Teredo, NAT64.
+    Looks through the IPv6 forms that carry an IPv4 address: mapped, 6to4, NAT64. A scoped address
+    (``%eth0``) never is.
     """
     try:
-        parsed: _IpAddress = ipaddress.ip_address(address.partition("%")[0])
+        parsed = ipaddress.ip_address(address)
     except ValueError:
         return False
-    if "%" in address or not parsed.is_global or parsed.is_multicast or parsed.is_reserved:
-        # Mapped and NAT64 addresses are reserved as such; what counts is what they carry.
-        inner = _embedded(parsed)
-        return "%" not in address and inner is not None and is_public(str(inner))
+    if "%" in address:
+        return False
     inner = _embedded(parsed)
-    return inner is None or is_public(str(inner))
+    if inner is not None:
+        return is_public(str(inner))
+    if isinstance(parsed, ipaddress.IPv6Address) and parsed not in _UNICAST_6:
+        return False
+    return parsed.is_global and not parsed.is_multicast and not parsed.is_reserved
 
 
 def _embedded(address: _IpAddress) -> ipaddress.IPv4Address | None:
@@ -82,18 +88,15 @@ def _embedded(address: _IpAddress) -> ipaddress.IPv4Address | None:
         return None
     if address in _NAT64:
         return ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF)
-    if address.teredo is not None:
-        return address.teredo[1]
     return address.ipv4_mapped or address.sixtofour
 
 
-def _check_literal(host: str) -> None:
+def _is_ip(host: str) -> bool:
     try:
-        ipaddress.ip_address(host.partition("%")[0])
+        ipaddress.ip_address(host)
     except ValueError:
-        return  # a name: the resolver checks what it leads to
-    if not is_public(host):
-        raise BadEndpoint(f"endpoint {host} is not a public address")
+        return False
+    return True
 
 
 class PublicResolver(AbstractResolver):

@@ -48,7 +48,7 @@ class Part:
         self._lock = threading.Lock()
         self._hash = hashlib.sha256()
         self._size = 0
-        self._starts: list[tuple[int, str | None]] = []
+        self._starts: list[tuple[int, str | None]] = [(0, None)]
         self._mixture: BinaryIO | None = None
         self._suspects: tuple[Stretch, ...] = ()
         self._file = self._fresh_file()
@@ -163,7 +163,7 @@ class Part:
         self._file.truncate()
         self._hash = hashlib.sha256()
         self._size = 0
-        self._starts = []
+        self._starts = [(0, None)]
 
     def _recover(self) -> None:
         """Reads what an earlier attempt left."""
@@ -171,7 +171,6 @@ class Part:
         while chunk := self._file.read(MIB):
             self._hash.update(chunk)
             self._size += len(chunk)
-        self._starts = [(0, None)]
         if self._size > self.ref.size:
             self._restart()
 

@@ -254,20 +254,30 @@ class NodeServer:
     async def _take_record(
         self, request: web.BaseRequest, topic: str, verifier: Verifier
     ) -> web.StreamResponse:
+        record = await self._read_record(request)
+        if record is None:
+            text = f"a record has at most {self._limits.record_bytes} bytes"
+            response = _error(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, text)
+            response.force_close()
+            return response
+        try:
+            async with asyncio.timeout(self._limits.verify_timeout_s):
+                verdict = verifier(topic, record)
+                key = await verdict if inspect.isawaitable(verdict) else verdict
+        except TimeoutError:
+            return _error(HTTPStatus.SERVICE_UNAVAILABLE, "can't verify it in time", 1.0)
+        new = await asyncio.to_thread(self._board.put, topic, key, record)
+        return _json({"new": new}, HTTPStatus.CREATED if new else HTTPStatus.OK)
+
+    async def _read_record(self, request: web.BaseRequest) -> bytes | None:
+        """The posted record; None if it is too large."""
         record = bytearray()
         async with asyncio.timeout(self._limits.body_timeout_s):
             async for chunk in request.content.iter_any():
                 record += chunk
                 if len(record) > self._limits.record_bytes:
-                    text = f"a record has at most {self._limits.record_bytes} bytes"
-                    response = _error(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, text)
-                    response.force_close()
-                    return response
-        async with asyncio.timeout(self._limits.verify_timeout_s):
-            verdict = verifier(topic, bytes(record))
-            key = await verdict if inspect.isawaitable(verdict) else verdict
-        new = await asyncio.to_thread(self._board.put, topic, key, bytes(record))
-        return _json({"new": new}, HTTPStatus.CREATED if new else HTTPStatus.OK)
+                    return None
+        return bytes(record)
 
 
 def _cursor(text: str | None) -> int | None:
