@@ -6,7 +6,8 @@ The book is a value: observing returns a new one, so it can be stored before any
 on it is sent. Rounds are observed once each, in order; the weights of an epoch are taken after its
 last round and before a round of the next one is observed.
 
-A barred miner is not measured: it plays, and loses to everybody.
+A barred miner is not measured: it plays, and loses to everybody. Everything is per validator: two of
+them differ by the samples they drew, and the median of their weights decides.
 
 PeerScore = max(0, mu - z sigma_n) * LossRating * standing * presence, each factor clamped at 0:
 standing is phi to the power of the strikes (one per round with a failed check, one taken back per
