@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: Apache-2.0
+pragma solidity 0.8.37;
+
+import {IRewardsDistributor} from "../src/interfaces/IRewardsDistributor.sol";
+import {Leaf, Node, Opening} from "../src/interfaces/ISettlement.sol";
+import {SettlementTest} from "./base/SettlementTest.sol";
+
+contract SettlementChallengeTest is SettlementTest {
+    function setUp() public override {
+        super.setUp();
+        giveUsual(1);
+        playWeights(1);
+        buildHonest(1);
+    }
+
+    function _open(uint64 epoch, uint32 index, uint32 cell) private {
+        Opening memory o = openingOf(epoch, index, cell);
+        rewards.openLeaf(epoch, index, cell, o);
+    }
+
+    function _standing() private view returns (bool) {
+        return rewards.currentPost().poster != address(0);
+    }
+
+    /// @dev Challenges one leaf of a post whose leaf was changed, and opens it.
+    function _expectStruck(uint32 index, uint32 cell) private {
+        post(1);
+        challenge(1, index, cell);
+        _open(1, index, cell);
+        assertFalse(_standing());
+        assertEq(rewards.bondsOf(challenger), 2 ether + 8 ether);
+        assertEq(rewards.bondsOf(poster), 0);
+        assertBalanced();
+    }
+
+    function _stored(uint32 index) private view returns (Leaf storage) {
+        for (uint256 i = 0; i < built[1].length; ++i) {
+            if (built[1][i].index == index) return built[1][i];
+        }
+        revert("no such leaf");
+    }
+
+    // ---------------------------------------------------------------- the honest poster wins
+
+    function test_openLeaf_succeedsForEveryLeafOfAnHonestPost() public {
+        post(1);
+        uint32[9] memory indices = [uint32(0), 1, 2, 3, 4095, V, V + 1, V + 2, V + 3];
+        for (uint256 i = 0; i < indices.length; ++i) {
+            challenge(1, indices[i], 0);
+        }
+        for (uint256 i = 0; i < indices.length; ++i) {
+            _open(1, indices[i], 0);
+        }
+        assertTrue(_standing());
+        assertEq(rewards.bondsOf(poster), 9 * 2 ether);
+        assertBalanced();
+        finalise(1);
+        assertBalanced();
+    }
+
+    function test_openLeaf_succeedsForEveryCell() public {
+        post(1);
+        for (uint32 cell = 0; cell < 5; ++cell) {
+            challenge(1, V + 1, cell);
+            _open(1, V + 1, cell);
+        }
+        assertTrue(_standing());
+    }
+
+    function test_openLeaf_succeedsInLaterEpochsWithHistory() public {
+        post(1);
+        finalise(1);
+        settle(2);
+        giveUsual(3);
+        playWeights(3);
+        buildHonest(3);
+        post(3);
+        challenge(3, 0, 0);
+        challenge(3, V + 2, 2);
+        _open(3, 0, 0);
+        _open(3, V + 2, 2);
+        assertTrue(_standing());
+        assertEq(leafAt(3, 0).prevEpoch, 2);
+    }
+
+    function test_openLeaf_succeedsForAValidatorThatDidNotReveal() public {
+        delete given[1][2];
+        // Anew: the run of setUp revealed for all three.
+        goTo(epochs.settlementVoidAt(1) + 1);
+        rewards.voidEpoch(1);
+        giveUsual(2);
+        delete given[2][2];
+        playWeights(2);
+        buildHonest(2);
+        post(2);
+        challenge(2, V + 2, 0);
+        _open(2, V + 2, 0);
+        assertTrue(_standing());
+        assertEq(leafAt(2, V + 2).amount, 0);
+    }
+
+    function testFuzz_openLeaf_rightForAnyWeights(uint16[9] memory w, uint8 pick, uint8 cell) public {
+        goTo(epochs.settlementVoidAt(1) + 1);
+        rewards.voidEpoch(1);
+        for (uint32 v = 0; v < 3; ++v) {
+            given[2][v] = weightsOf(w[3 * v], w[3 * v + 1], w[3 * v + 2]);
+        }
+        playWeights(2);
+        buildHonest(2);
+        post(2);
+        uint32 index = pick % 8;
+        if (index >= 4) index = V + index - 4;
+        uint32 c = index >= V ? cell % 4 : 0;
+        challenge(2, index, c);
+        _open(2, index, c);
+        assertTrue(_standing());
+    }
+
+    // ---------------------------------------------------------------- the dishonest poster loses
+
+    function test_openLeaf_strikesIfALeafIsOverpaid() public {
+        Leaf storage leaf = _stored(1);
+        leaf.amount += 1;
+        leaf.cumulative += 1;
+        _stored(0).amount -= 1;
+        _expectStruck(1, 0);
+    }
+
+    function test_openLeaf_strikesIfTheWeightIsNotTheConsensus() public {
+        Leaf storage leaf = _stored(1);
+        leaf.w = 7;
+        for (uint32 j = 0; j < 3; ++j) {
+            Leaf storage each = _stored(j);
+            each.amount = uint128(700 ether * uint256(each.w) / (300 + 7 + 40));
+            each.cumulative = each.amount;
+        }
+        _expectStruck(1, 0);
+    }
+
+    function test_openLeaf_strikesIfTheCumulativeAmountJumps() public {
+        _stored(0).cumulative += 1;
+        _expectStruck(0, 0);
+    }
+
+    function test_openLeaf_strikesIfAnotherAccountIsPaid() public {
+        _stored(0).account = challenger;
+        _expectStruck(0, 0);
+    }
+
+    function test_openLeaf_strikesIfASlotWithoutAccountIsPaid() public {
+        Leaf memory ghost;
+        ghost.index = 5000;
+        ghost.account = poster;
+        ghost.cumulative = 1 ether;
+        built[1].push(ghost);
+        _expectStruck(5000, 0);
+    }
+
+    function test_openLeaf_strikesIfARegisteredLeafIsMissing() public {
+        built[1][1] = built[1][built[1].length - 1];
+        built[1].pop();
+        _expectStruck(1, 0);
+    }
+
+    function test_openLeaf_strikesIfAMinersCellsAreSet() public {
+        _stored(0).cells = bytes32(uint256(1));
+        _expectStruck(0, 0);
+    }
+
+    function test_openLeaf_strikesIfPrevEpochIsInvented() public {
+        _stored(0).prevEpoch = 1;
+        _expectStruck(0, 0);
+    }
+
+    function test_openLeaf_strikesIfAValidatorsWeightIsNotStakeTimesAgreement() public {
+        _stored(V).w += 1;
+        _expectStruck(V, 0);
+    }
+
+    /// @dev The cells tree adds up and fits the leaf; one cell of it is wrong.
+    function test_openLeaf_strikesIfACellIsWrong() public {
+        // Validator 1 gave miner 1 a 7 where the consensus is 0: let its tree say 7.
+        Leaf storage leaf = _stored(V + 1);
+        (bytes32 root, uint256 sum, Opening memory o) = _cellsWith(7);
+        leaf.cells = root;
+        leaf.w = uint128(60 ether * sum);
+        uint256 total = uint256(leafAt(1, V).w) + leaf.w + leafAt(1, V + 2).w;
+        for (uint32 v = 0; v < 3; ++v) {
+            Leaf storage each = _stored(V + v);
+            each.amount = uint128(300 ether * uint256(each.w) / total);
+            each.cumulative = each.amount;
+        }
+        post(1);
+        challenge(1, V + 1, 1);
+        o.leaf = leafAt(1, V + 1);
+        o.siblings = siblings(1, V + 1);
+        rewards.openLeaf(1, V + 1, 1, o);
+        assertFalse(_standing());
+    }
+
+    function _cellsWith(uint256 value) private view returns (bytes32 hash, uint256 sum, Opening memory o) {
+        o = openingOf(1, V + 1, 1);
+        o.cellValue = value;
+        hash = keccak256(abi.encode(keccak256("syntience.cells.leaf.v1"), uint32(1), value));
+        sum = value;
+        bytes32 tag = keccak256("syntience.cells.node.v1");
+        for (uint256 i = 0; i < 12; ++i) {
+            (bytes32 h, uint256 s) = (o.cellSiblings[i].hash, o.cellSiblings[i].sum);
+            hash = i == 0 ? keccak256(abi.encode(tag, h, s, hash, sum)) : keccak256(abi.encode(tag, hash, sum, h, s));
+            sum += s;
+        }
+    }
+
+    /// @dev A root over leaves that nobody shows: whichever leaf is challenged, nobody can open it.
+    function test_resolveTimeout_strikesAHiddenTree() public {
+        vm.prank(poster);
+        rewards.postSettlement(1, Node(keccak256("hidden"), 340, 700 ether), Node(keccak256("too"), 1, 300 ether));
+        challenge(1, 0, 0);
+        Opening memory o = openingOf(1, 0, 0);
+        vm.expectRevert(IRewardsDistributor.InvalidOpening.selector);
+        rewards.openLeaf(1, 0, 0, o);
+        uint64 deadline = rewards.challengeOf(1, 1, 0, 0).deadline;
+        goTo(deadline);
+        vm.expectRevert(abi.encodeWithSelector(IRewardsDistributor.TooEarly.selector, deadline, deadline));
+        rewards.resolveTimeout(1, 0, 0);
+        goTo(deadline + 1);
+        uint256 supply = token.totalSupply();
+        rewards.resolveTimeout(1, 0, 0);
+        assertFalse(_standing());
+        assertEq(supply - token.totalSupply(), 12 ether);
+        assertEq(rewards.bondsOf(challenger), 10 ether);
+        assertBalanced();
+    }
+
+    function test_openLeaf_revertsAfterTheDeadline() public {
+        post(1);
+        challenge(1, 0, 0);
+        uint64 deadline = rewards.challengeOf(1, 1, 0, 0).deadline;
+        goTo(deadline + 1);
+        Opening memory o = openingOf(1, 0, 0);
+        vm.expectRevert(abi.encodeWithSelector(IRewardsDistributor.TooLate.selector, deadline + 1, deadline));
+        rewards.openLeaf(1, 0, 0, o);
+        vm.warp(deadline);
+        rewards.openLeaf(1, 0, 0, o);
+    }
+
+    function test_openLeaf_revertsIfTheWeightsAreNotTheRevealedOnes() public {
+        post(1);
+        challenge(1, 0, 0);
+        Opening memory o = openingOf(1, 0, 0);
+        o.weights[1].chunk = weightsOf(1, 1, 1);
+        vm.expectRevert(abi.encodeWithSelector(IRewardsDistributor.InvalidWeights.selector, 1));
+        rewards.openLeaf(1, 0, 0, o);
+        o.weights[1].chunkHashes[0] = keccak256(o.weights[1].chunk);
+        vm.expectRevert(abi.encodeWithSelector(IRewardsDistributor.InvalidWeights.selector, 1));
+        rewards.openLeaf(1, 0, 0, o);
+    }
+
+    /// @dev Nobody can make an honest leaf look wrong by opening it with other inputs.
+    function test_openLeaf_revertsIfAStrangerOpensAnHonestLeafFalsely() public {
+        post(1);
+        finalise(1);
+        giveUsual(2);
+        playWeights(2);
+        buildHonest(2);
+        post(2);
+        challenge(2, V + 1, 0);
+        Opening memory o = openingOf(2, V + 1, 0);
+        o.cellValue += 1;
+        vm.expectRevert(IRewardsDistributor.InvalidOpening.selector);
+        rewards.openLeaf(2, V + 1, 0, o);
+        o.cellValue -= 1;
+        o.prevLeaf.cumulative += 1;
+        vm.expectRevert(IRewardsDistributor.InvalidOpening.selector);
+        rewards.openLeaf(2, V + 1, 0, o);
+        o.prevLeaf.cumulative -= 1;
+        o.leaf.amount += 1;
+        vm.expectRevert(IRewardsDistributor.InvalidOpening.selector);
+        rewards.openLeaf(2, V + 1, 0, o);
+        o.leaf.amount -= 1;
+        rewards.openLeaf(2, V + 1, 0, o);
+        assertTrue(_standing());
+    }
+
+    function testFuzz_openLeaf_neverRightAfterTampering(uint8 pick, uint8 field, uint128 noise) public {
+        uint256 place = pick % built[1].length;
+        Leaf storage leaf = built[1][place];
+        noise = uint128(bound(noise, 1, 1e15));
+        field = field % 6;
+        if (field == 0) leaf.w += noise;
+        else if (field == 1) leaf.amount += noise;
+        else if (field == 2) leaf.cumulative += noise;
+        else if (field == 3) leaf.prevEpoch = uint64(noise);
+        else if (field == 4) leaf.account = address(uint160(noise));
+        else leaf.cells = bytes32(uint256(noise));
+        uint32 index = leaf.index;
+        // Keep within budget, so that the post is taken: the others give up what this one gained.
+        for (uint256 i = 0; i < built[1].length; ++i) {
+            if (i != place && field == 1) built[1][i].amount = built[1][i].amount / 2;
+        }
+        post(1);
+        challenge(1, index, 0);
+        Opening memory o = openingOf(1, index, 0);
+        try rewards.openLeaf(1, index, 0, o) {
+            assertFalse(_standing());
+        } catch {
+            goTo(rewards.challengeOf(1, 1, index, 0).deadline + 1);
+            rewards.resolveTimeout(1, index, 0);
+        }
+        assertEq(rewards.bondsOf(challenger), 10 ether);
+        assertBalanced();
+    }
+
+    // ---------------------------------------------------------------- procedure
+
+    function test_challengeLeaf_succeedsUntilTheWindowEnds() public {
+        post(1);
+        uint64 ends = rewards.currentPost().windowEnds;
+        goTo(ends);
+        vm.expectEmit(address(rewards));
+        emit IRewardsDistributor.LeafChallenged(1, 1, 0, 0, challenger, ends + 15);
+        challenge(1, 0, 0);
+        goTo(ends + 1);
+        vm.expectRevert(abi.encodeWithSelector(IRewardsDistributor.TooLate.selector, ends + 1, ends));
+        challenge(1, 1, 0);
+        vm.expectRevert(abi.encodeWithSelector(IRewardsDistributor.ChallengesOpen.selector, 1, 1));
+        rewards.finaliseSettlement(1);
+        // The opening keeps the window open for another challenge.
+        _open(1, 0, 0);
+        assertEq(rewards.currentPost().windowEnds, ends + 16);
+        challenge(1, 1, 0);
+    }
+
+    function test_openLeaf_extendsTheWindowToTwiceItsLengthAtMost() public {
+        post(1);
+        uint64 posted = rewards.currentPost().postedAt;
+        uint32 index = 10;
+        goTo(posted + 60);
+        while (rewards.currentPost().windowEnds >= block.timestamp) {
+            challenge(1, ++index, 0);
+            goTo(uint64(block.timestamp) + 15);
+            _open(1, index, 0);
+        }
+        assertLe(rewards.currentPost().windowEnds, posted + 120);
+        rewards.finaliseSettlement(1);
+    }
+
+    function test_challengeLeaf_revertsIfTwiceOrOutOfRangeOrNoPost() public {
+        vm.expectRevert(abi.encodeWithSelector(IRewardsDistributor.NoPost.selector, 1));
+        challenge(1, 0, 0);
+        post(1);
+        challenge(1, 0, 0);
+        vm.expectRevert(abi.encodeWithSelector(IRewardsDistributor.AlreadyChallenged.selector, 1, 0, 0));
+        challenge(1, 0, 0);
+        vm.expectRevert(abi.encodeWithSelector(IRewardsDistributor.InvalidIndex.selector, 8192, 0));
+        challenge(1, 8192, 0);
+        vm.expectRevert(abi.encodeWithSelector(IRewardsDistributor.InvalidIndex.selector, 0, 1));
+        challenge(1, 0, 1);
+        vm.expectRevert(abi.encodeWithSelector(IRewardsDistributor.InvalidIndex.selector, V, 4096));
+        challenge(1, V, 4096);
+    }
+
+    function test_postSettlement_succeedsAgainWithADoubledBond() public {
+        vm.prank(poster);
+        rewards.postSettlement(1, Node(keccak256("bad"), 0, 0), Node(0, 0, 0));
+        challenge(1, 0, 0);
+        challenge(1, 1, 0);
+        vm.expectRevert(abi.encodeWithSelector(IRewardsDistributor.PostStands.selector, 1, poster));
+        rewards.releaseChallenge(1, 1, 1, 0);
+        goTo(uint64(block.timestamp) + 16);
+        rewards.resolveTimeout(1, 0, 0);
+        assertEq(rewards.requiredBond(1), 40 ether);
+        post(1);
+        assertEq(rewards.currentPost().attempt, 2);
+        assertEq(rewards.currentPost().bond, 40 ether);
+        // The other challenge died with its post: its bond goes back, once.
+        vm.expectRevert(abi.encodeWithSelector(IRewardsDistributor.NotChallenged.selector, 1, 1, 0));
+        rewards.resolveTimeout(1, 1, 0);
+        rewards.releaseChallenge(1, 1, 1, 0);
+        assertEq(rewards.bondsOf(challenger), 12 ether);
+        vm.expectRevert(abi.encodeWithSelector(IRewardsDistributor.NotChallenged.selector, 1, 1, 0));
+        rewards.releaseChallenge(1, 1, 1, 0);
+        assertBalanced();
+        finalise(1);
+        assertBalanced();
+        assertEq(rewards.requiredBond(2), 20 ether);
+    }
+}
