@@ -202,8 +202,11 @@ def _get(url: str, root: str, max_bytes: int, settings: IndexSettings) -> tuple[
             raise DownloadFailed(problem, "") from error
         raise _Unavailable(problem) from error
     except (OSError, http.client.HTTPException) as error:
-        reason = getattr(error, "reason", None) or getattr(error, "strerror", None) or error
-        raise _Unavailable(f"{_shown(bare)}: {reason}") from error
+        cause = getattr(error, "reason", error)
+        problem = f"{_shown(root)}: {getattr(cause, 'strerror', None) or cause}"
+        if isinstance(cause, FileNotFoundError):
+            raise DownloadFailed(problem, "") from error
+        raise _Unavailable(problem) from error
     if len(body) > max_bytes:
         raise DownloadFailed(f"{_shown(bare)} is larger than {max_bytes} bytes", "")
     return body, kind
