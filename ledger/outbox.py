@@ -156,6 +156,16 @@ class Outbox:
         """Whether something was sent under this key, by this process or an earlier one."""
         return self._store.find(key) is not None
 
+    def nonce_of(self, key: str) -> int | None:
+        """The nonce of the transaction under a key; None if nothing was sent under it."""
+        entry = self._store.find(key)
+        return None if entry is None else entry.nonce
+
+    async def next_nonce(self) -> int:
+        """The nonce that the next transaction would get now."""
+        count = await self._connection.transaction_count(self._signer.address, "pending")
+        return self._store.next_nonce(max(count, self._floor))
+
     def waiting(self) -> int:
         """How many transactions are not in a block yet."""
         return sum(entry.status is Status.PENDING for entry in self._store.unsettled())

@@ -154,6 +154,11 @@ def _signature(signer: Signer, message: bytes) -> tuple[int, int, int]:
     )
 
 
+def contract_address(creator: Address, nonce: int) -> Address:
+    """Where the contract lands that an account creates with a nonce."""
+    return to_address(keccak256(rlp([address_bytes(creator), _item(nonce)]))[12:])
+
+
 def rlp(item: Rlp) -> bytes:
     """Recursive length prefix encoding (Ethereum yellow paper, appendix B)."""
     if isinstance(item, bytes):
