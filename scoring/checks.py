@@ -1,9 +1,10 @@
 """Fast checks: what is visibly wrong with a submission, and what that costs.
 
 A visible fault is not accepted and never slashed here. Its cost in score depends on whom it can be
-held against: a fault that honest software can't produce bars the miner from pay for the epoch, one
-that bad luck can produce multiplies the score by phi, and one that somebody else could have caused
-(a bad signature proves nothing about the account it names) costs nothing but the round.
+held against. What a miner signed *and* committed for this round is its own act: a fault in it that
+honest software can't produce bars the miner from pay for the epoch. What bad luck can produce (or
+another's hand: the locators of blobs are not signed) multiplies the score by phi. What anybody could
+have shown in its name, a bad signature or an old submission replayed, costs nothing.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ class Fault(StrEnum):
     EQUIVOCATION = "equivocation"
     MISSING = "missing"
     FORMAT = "format"
+    OVERSIZE = "oversize"
     WRONG_RUN = "wrong-run"
     WRONG_SPEC = "wrong-spec"
     WRONG_ROUND = "wrong-round"
@@ -54,6 +56,7 @@ _SEVERITY: Mapping[Fault, Severity] = {
     Fault.NOT_COMMITTED: Severity.NONE,
     Fault.BEHIND: Severity.NONE,
     Fault.MISSING: Severity.STRIKE,
+    Fault.FORMAT: Severity.STRIKE,
     Fault.WRONG_ROOT: Severity.STRIKE,
     Fault.WRONG_BEACON: Severity.STRIKE,
     Fault.OVERLAP: Severity.STRIKE,
@@ -61,7 +64,7 @@ _SEVERITY: Mapping[Fault, Severity] = {
 
 
 def severity(fault: Fault) -> Severity:
-    """What a fault costs. A wrong beacon can be a reorganised chain's: a strike, no bar."""
+    """What a fault costs. A committed wrong beacon can be a reorganised chain's: no bar."""
     return _SEVERITY.get(fault, Severity.BAR)
 
 
@@ -112,8 +115,8 @@ class Delivery:
         digest: EIP-712 digest of the submission.
         committed: the digest that the miner committed on chain in the put window; None if none.
         signature_valid: signed by the miner's operator of the round.
-        payload_root: of the payload that was fetched and decoded; None if the blob was there and
-            did not decode. A blob that was not there is `Fault.MISSING`, the caller's to note.
+        payload_root: of the payload that was fetched and decoded; None if no blob that was offered
+            for it did. That none was offered is `Fault.MISSING`, the caller's to note.
         local_root: the same of the local state.
     """
 
@@ -129,15 +132,20 @@ def visible_faults(
 ) -> tuple[Fault, ...]:
     """Everything that is visibly wrong, in the order of `Fault`; empty if nothing is.
 
-    A bad signature comes alone: nothing else that it covers can be held against the miner.
+    What was not signed or not committed was not handed in: then that comes alone, because nothing
+    else in it can be held against the miner. It is a mismatch if the miner committed one submission
+    and signed another under the canonical beacon of the round.
     """
     if not delivery.signature_valid:
         return (Fault.BAD_SIGNATURE,)
+    if delivery.committed != delivery.digest:
+        contradicts = delivery.committed is not None and _is_of_this_round(submission, expectation)
+        return (Fault.COMMIT_MISMATCH if contradicts else Fault.NOT_COMMITTED,)
     found = {
-        Fault.NOT_COMMITTED: delivery.committed is None,
-        Fault.COMMIT_MISMATCH: delivery.committed not in (None, delivery.digest)
-        or submission.miner != expectation.miner,
-        Fault.FORMAT: _bad_format(submission, expectation, delivery),
+        Fault.COMMIT_MISMATCH: submission.miner != expectation.miner,
+        Fault.FORMAT: delivery.payload_root != submission.payload_root
+        or delivery.local_root != submission.local_out,
+        Fault.OVERSIZE: submission.payload_bytes > expectation.max_payload_bytes,
         Fault.WRONG_RUN: submission.run != expectation.run,
         Fault.WRONG_SPEC: submission.spec_hash != expectation.spec_hash,
         Fault.WRONG_ROUND: submission.round != expectation.round,
@@ -165,11 +173,12 @@ def rounds_behind(initial_root: Hash32, expectation: Expectation) -> int | None:
     return expectation.round - held
 
 
-def _bad_format(submission: Submission, expectation: Expectation, delivery: Delivery) -> bool:
+def _is_of_this_round(submission: Submission, expectation: Expectation) -> bool:
     return (
-        delivery.payload_root != submission.payload_root
-        or delivery.local_root != submission.local_out
-        or submission.payload_bytes > expectation.max_payload_bytes
+        submission.miner == expectation.miner
+        and submission.run == expectation.run
+        and submission.round == expectation.round
+        and submission.beacon == expectation.beacon
     )
 
 

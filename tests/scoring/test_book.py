@@ -74,7 +74,7 @@ def test_weights__useless_work__gets_nothing(cheat: Evaluation) -> None:
     assert sum(weights) == FULL_WEIGHT
 
 
-@pytest.mark.parametrize("fault", [Fault.WRONG_DATA, Fault.EQUIVOCATION, Fault.FORMAT])
+@pytest.mark.parametrize("fault", [Fault.WRONG_DATA, Fault.EQUIVOCATION, Fault.OVERSIZE])
 def test_weights__one_barring_fault__costs_the_epoch_and_no_more(fault: Fault) -> None:
     book = observed(
         seen_round(1, honest(0, 1, 2, 3), faults={peer(4): (fault,)}),

@@ -71,7 +71,7 @@ def test_faults__reset_of_the_local_state__is_always_allowed() -> None:
         (replace(SUBMISSION, data_root=OTHER), Fault.WRONG_DATA),
         (replace(SUBMISSION, payload_root=OTHER), Fault.FORMAT),
         (replace(SUBMISSION, local_out=OTHER), Fault.FORMAT),
-        (replace(SUBMISSION, payload_bytes=12346), Fault.FORMAT),
+        (replace(SUBMISSION, payload_bytes=12346), Fault.OVERSIZE),
         (replace(SUBMISSION, local_in=OTHER), Fault.LOCAL_STATE),
         (replace(SUBMISSION, local_from_round=Round(3)), Fault.LOCAL_STATE),
         (replace(SUBMISSION, local_from_round=Round(0)), Fault.LOCAL_STATE),
@@ -102,6 +102,24 @@ def test_faults__bad_signature__proves_nothing_else() -> None:
     assert severity(Fault.BAD_SIGNATURE) is Severity.NONE
 
 
+@pytest.mark.parametrize(
+    "replayed",
+    [
+        replace(SUBMISSION, round=Round(4)),
+        replace(SUBMISSION, run=OTHER),
+        replace(SUBMISSION, beacon=OTHER),
+        replace(SUBMISSION, miner=peer(9)),
+    ],
+    ids=["round", "run", "beacon", "miner"],
+)
+def test_faults__another_submission_replayed__costs_its_signer_nothing(
+    replayed: Submission,
+) -> None:
+    shown = replace(DELIVERED, digest=replayed.digest(DOMAIN))
+    assert visible_faults(replayed, EXPECTED, shown) == (Fault.NOT_COMMITTED,)
+    assert severity(Fault.NOT_COMMITTED) is Severity.NONE
+
+
 def test_faults__several__are_all_named() -> None:
     wrong = replace(SUBMISSION, run=OTHER, data_root=OTHER, local_in=OTHER)
     assert visible_faults(wrong, EXPECTED, DELIVERED) == (
@@ -128,7 +146,7 @@ def test_severity__what_bad_luck_can_cause__never_bars() -> None:
     assert barred == {
         Fault.COMMIT_MISMATCH,
         Fault.EQUIVOCATION,
-        Fault.FORMAT,
+        Fault.OVERSIZE,
         Fault.WRONG_RUN,
         Fault.WRONG_SPEC,
         Fault.WRONG_ROUND,
