@@ -24,7 +24,7 @@ from protocol.hashing import sha256
 from protocol.ids import Hash32
 from protocol.submission import BlobRef
 from transport.download import Download, Fetched
-from transport.endpoint import PublicResolver, parse_endpoint
+from transport.endpoint import SafeResolver, parse_endpoint
 from transport.errors import (
     BadAnswer,
     BlobMissing,
@@ -35,7 +35,7 @@ from transport.errors import (
 )
 from transport.limits import KIB, MIB, ClientLimits
 from transport.listing import Page, page_wire_bytes
-from transport.names import check_topic
+from transport.names import NAME_HEADER, check_node_name, check_topic
 from transport.parts import SMALL_BYTES, Part
 from transport.ranges import parse_content_range
 from transport.store import FolderStore
@@ -43,8 +43,6 @@ from transport.trust import TrustBook
 
 logger = logging.getLogger(__name__)
 
-NAME_HEADER = "Syntience-Node"
-"""How a client calls itself; unproven, for logs and for providers of listings."""
 _SMALL_ANSWER_BYTES = 4 * KIB
 _BUSY = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
 
@@ -67,7 +65,8 @@ class PeerClient:
     ) -> None:
         self.limits = limits or ClientLimits()
         self.trust = trust or TrustBook()
-        self._name = name
+        self._name = check_node_name(name)
+        self._resolver: SafeResolver | None = None
         self._session: aiohttp.ClientSession | None = None
         self._fetching: WeakValueDictionary[tuple[int, Hash32], asyncio.Lock] = (
             WeakValueDictionary()
@@ -87,8 +86,11 @@ class PeerClient:
     async def close(self) -> None:
         """Closes all connections."""
         session, self._session = self._session, None
+        resolver, self._resolver = self._resolver, None
         if session is not None:
             await session.close()
+        if resolver is not None:
+            await resolver.close()
 
     async def check_health(self, endpoint: str) -> None:
         """Returns if a node answers there; raises `PeerUnavailable`, `BadAnswer`, `BadEndpoint`."""
@@ -241,14 +243,14 @@ class PeerClient:
     def _open_session(self) -> aiohttp.ClientSession:
         if self._session is None:
             limits = self.limits
-            resolver = (
-                None if limits.allow_private else PublicResolver(timeout_s=limits.connect_timeout_s)
+            self._resolver = SafeResolver(
+                timeout_s=limits.connect_timeout_s, allow_private=limits.allow_private
             )
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(
                     limit=limits.connections,
                     limit_per_host=limits.connections_per_peer,
-                    resolver=resolver,
+                    resolver=self._resolver,
                 ),
                 timeout=aiohttp.ClientTimeout(
                     total=None,

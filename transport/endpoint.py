@@ -15,13 +15,14 @@ import re
 import socket
 from dataclasses import dataclass
 
-from aiohttp import ThreadedResolver
 from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
 from transport.errors import BadEndpoint
+from transport.threads import Threads
 
 _MAX_ENDPOINT_CHARS = 256
+_RESOLVING_AT_ONCE = 8
 _FORM = re.compile(r"https?://[a-z0-9._:\[\]-]+/?", re.ASCII | re.IGNORECASE)
 _NUMERIC = re.compile(r"[0-9.]+|.*:.*", re.ASCII)
 _UNICAST_6 = ipaddress.IPv6Network("2000::/3")
@@ -99,27 +100,52 @@ def _is_ip(host: str) -> bool:
     return True
 
 
-class PublicResolver(AbstractResolver):
-    """Resolves names, and refuses those that lead to any address which is not public."""
+class SafeResolver(AbstractResolver):
+    """Resolves names in threads of its own, and refuses those that lead to a private address.
 
-    def __init__(self, *, timeout_s: float, inner: AbstractResolver | None = None) -> None:
+    Args:
+        timeout_s: for one name; a slower one counts as unreachable.
+        allow_private: pass private addresses on.
+    """
+
+    def __init__(self, *, timeout_s: float, allow_private: bool = False) -> None:
         self._timeout_s = timeout_s
-        self._inner = inner or ThreadedResolver()
+        self._allow_private = allow_private
+        self._threads = Threads("resolve", _RESOLVING_AT_ONCE)
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
-        """As the inner resolver, within the time limit; raises `BadEndpoint`."""
+        """All addresses of a name; raises `BadEndpoint` if any of them is private."""
         try:
             async with asyncio.timeout(self._timeout_s):
-                found = await self._inner.resolve(host, port, family)
+                found = await self._threads.run(
+                    socket.getaddrinfo,
+                    host,
+                    port,
+                    family=family,
+                    type=socket.SOCK_STREAM,
+                    flags=socket.AI_ADDRCONFIG,
+                )
         except TimeoutError as error:
             raise OSError(f"resolving {host} took more than {self._timeout_s:g} s") from error
-        for result in found:
-            if not is_public(result["host"]):
-                raise BadEndpoint(f"{host} leads to {result['host']}, which is not public")
-        return found
+        results: list[ResolveResult] = []
+        for kind, _, protocol, _, target in found:
+            address = str(target[0])
+            if not (self._allow_private or is_public(address)):
+                raise BadEndpoint(f"{host} leads to {address}, which is not public")
+            results.append(
+                ResolveResult(
+                    hostname=host,
+                    host=address,
+                    port=port,
+                    family=kind,
+                    proto=protocol,
+                    flags=socket.AI_NUMERICHOST | socket.AI_NUMERICSERV,
+                )
+            )
+        return results
 
     async def close(self) -> None:
-        """Closes the inner resolver."""
-        await self._inner.close()
+        """Ends the threads."""
+        self._threads.close()

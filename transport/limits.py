@@ -19,7 +19,8 @@ class ServerLimits:
     Attributes:
         connections: open connections in all.
         connections_per_peer: open connections of one peer (an IPv4 address or an IPv6 /64).
-        transfers: blob transfers under way at once; more are told to come back.
+        transfers: blobs and posted records under way at once; more are told to come back.
+        transfers_per_peer: the same for one peer.
         requests_per_s: steady request rate per peer.
         request_burst: requests that a rested peer may send at once.
         bytes_per_s: steady blob and listing bytes per peer.
@@ -31,12 +32,14 @@ class ServerLimits:
         body_timeout_s: for a posted record to arrive.
         verify_timeout_s: for the verifier to decide on a posted record.
         write_timeout_s: for one chunk of an answer to leave.
+        min_bytes_per_s: a reader slower than this, over a whole blob, is cut off.
         shutdown_grace_s: what requests under way get when the server stops.
     """
 
     connections: int = 1024
     connections_per_peer: int = 128
     transfers: int = 256
+    transfers_per_peer: int = 64
     requests_per_s: float = 100.0
     request_burst: int = 2000
     bytes_per_s: float = 64.0 * MIB
@@ -48,12 +51,17 @@ class ServerLimits:
     body_timeout_s: float = 15.0
     verify_timeout_s: float = 15.0
     write_timeout_s: float = 30.0
+    min_bytes_per_s: float = 16.0 * KIB
     shutdown_grace_s: float = 5.0
 
     def __post_init__(self) -> None:
         _require_positive(self)
         if self.record_bytes > self.listing_bytes:
             raise ValueError("a page of a listing must hold at least one record")
+
+    def transfer_timeout_s(self, size: int) -> float:
+        """The deadline of a transfer of ``size`` bytes."""
+        return self.write_timeout_s + size / self.min_bytes_per_s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

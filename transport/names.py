@@ -14,6 +14,8 @@ from pathlib import Path
 from protocol.ids import Hash32
 from transport.errors import BadName
 
+NAME_HEADER = "Syntience-Node"
+"""The HTTP header in which a client calls itself something; unproven."""
 MAX_KEY_CHARS = 128
 _SEGMENT = r"[a-z0-9][a-z0-9_-]{0,63}"
 _TOPIC = re.compile(rf"{_SEGMENT}(?:/{_SEGMENT}){{0,3}}", re.ASCII)
@@ -33,6 +35,13 @@ def check_key(key: str) -> str:
     if not _KEY.fullmatch(key):
         raise BadName(f"not a key: {key[:80]!r}")
     return key
+
+
+def check_node_name(name: str) -> str:
+    """Returns what a node calls itself, or raises `BadName`; an address is one, and so is none."""
+    if name and not _KEY.fullmatch(name):
+        raise BadName(f"not a node's name: {name[:80]!r}")
+    return name
 
 
 def family(topic: str) -> str:

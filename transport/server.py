@@ -18,7 +18,9 @@ import inspect
 import logging
 import socket
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import BinaryIO
@@ -30,18 +32,18 @@ from protocol.errors import OperatorError, Rejected, Retryable
 from protocol.ids import Hash32
 from transport.board import RecordBoard
 from transport.connections import LimitedServer
-from transport.errors import BadName, BlobMissing, CannotListen
+from transport.errors import BadName, BlobMissing, CannotListen, PeerBusy
 from transport.limits import MIB, ServerLimits
 from transport.listing import MAX_CURSOR, Page, page_of
-from transport.names import check_topic, family, parse_digest
+from transport.names import NAME_HEADER, check_node_name, check_topic, family, parse_digest
 from transport.ranges import Unsatisfiable, parse_range
 from transport.rate import RateLimiter, peer_of, retry_after
 from transport.store import FolderStore
+from transport.threads import Threads
 
 logger = logging.getLogger(__name__)
 
-NAME_HEADER = "Syntience-Node"
-"""How a client calls itself; unproven, for logs and providers."""
+_THREADS = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +94,8 @@ class NodeServer:
         self._bytes = RateLimiter(
             per_s=self._limits.bytes_per_s, burst=self._limits.byte_burst, clock=time.monotonic
         )
-        self._transfers = 0
+        self._transfers: Counter[str] = Counter()
+        self._threads = Threads("serve", _THREADS)
         self._runner: web.ServerRunner | None = None
         self._host = ""
 
@@ -121,6 +124,8 @@ class NodeServer:
         runner, self._runner = self._runner, None
         if runner is not None:
             await runner.cleanup()
+            self._threads.close()
+            self._threads = Threads("serve", _THREADS)
 
     @property
     def port(self) -> int:
@@ -165,7 +170,8 @@ class NodeServer:
             case ["records", topic] if reading:
                 return await self._send_page(request, check_topic(topic), peer)
             case ["records", topic] if request.method == "POST" and self._verifier is not None:
-                return await self._take_record(request, check_topic(topic), self._verifier)
+                with self._transfer(peer):
+                    return await self._take_record(request, check_topic(topic), self._verifier)
             case ["health"] | ["blobs", _] | ["records", _]:
                 return _error(HTTPStatus.METHOD_NOT_ALLOWED, "not this method here")
         return _error(HTTPStatus.NOT_FOUND, "no such path")
@@ -192,15 +198,23 @@ class NodeServer:
         response.content_length = stop - start
         if request.method == "HEAD":
             return response
-        if self._transfers >= self._limits.transfers:
-            return _error(HTTPStatus.SERVICE_UNAVAILABLE, "too many transfers", 1.0)
-        self._transfers += 1
-        try:
-            with await asyncio.to_thread(self._store.open, digest) as file:
-                await self._stream(request, response, file, start, peer)
-        finally:
-            self._transfers -= 1
+        with self._transfer(peer), await self._threads.run(self._store.open, digest) as file:
+            await self._stream(request, response, file, start, peer)
         return response
+
+    @contextmanager
+    def _transfer(self, peer: str) -> Iterator[None]:
+        """A place among the transfers under way; raises `PeerBusy`."""
+        total, own = self._transfers.total(), self._transfers[peer]
+        if total >= self._limits.transfers or own >= self._limits.transfers_per_peer:
+            raise PeerBusy("too many transfers")
+        self._transfers[peer] += 1
+        try:
+            yield
+        finally:
+            self._transfers[peer] -= 1
+            if not self._transfers[peer]:
+                del self._transfers[peer]
 
     async def _stream(
         self,
@@ -214,16 +228,16 @@ class NodeServer:
         left = response.content_length or 0
         try:
             file.seek(start)
-            async with asyncio.timeout(self._limits.write_timeout_s):
+            async with asyncio.timeout(self._limits.transfer_timeout_s(left)):
                 await response.prepare(request)
-            while left:
-                chunk = await asyncio.to_thread(file.read, min(MIB, left))
-                if not chunk:
-                    raise ConnectionAbortedError("the blob's file ended early")
-                self._bytes.charge(peer, len(chunk))
-                left -= len(chunk)
-                async with asyncio.timeout(self._limits.write_timeout_s):
-                    await response.write(chunk)
+                while left:
+                    chunk = await self._threads.run(file.read, min(MIB, left))
+                    if not chunk:
+                        raise ConnectionAbortedError("the blob's file ended early")
+                    self._bytes.charge(peer, len(chunk))
+                    left -= len(chunk)
+                    async with asyncio.timeout(self._limits.write_timeout_s):
+                        await response.write(chunk)
         except (TimeoutError, OSError) as error:
             logger.debug("transfer to %s given up: %r", peer, error)
             if request.transport is not None:
@@ -233,10 +247,11 @@ class NodeServer:
         self, request: web.BaseRequest, topic: str, peer: str
     ) -> web.StreamResponse:
         before = _cursor(request.rel_url.query.get("before"))
-        requester = Requester(host=request.remote or "", name=request.headers.get(NAME_HEADER, ""))
+        name = check_node_name(request.headers.get(NAME_HEADER, ""))
+        requester = Requester(host=request.remote or "", name=name)
         provider = self._providers.get(topic) or self._providers.get(family(topic))
         records = provider(topic, requester) if provider else None
-        body = await asyncio.to_thread(self._page, topic, records, before)
+        body = await self._threads.run(self._page, topic, records, before)
         self._bytes.charge(peer, len(body))
         return web.Response(body=body, content_type="application/json")
 
@@ -266,7 +281,7 @@ class NodeServer:
                 key = await verdict if inspect.isawaitable(verdict) else verdict
         except TimeoutError:
             return _error(HTTPStatus.SERVICE_UNAVAILABLE, "can't verify it in time", 1.0)
-        new = await asyncio.to_thread(self._board.put, topic, key, record)
+        new = await self._threads.run(self._board.put, topic, key, record)
         return _json({"new": new}, HTTPStatus.CREATED if new else HTTPStatus.OK)
 
     async def _read_record(self, request: web.BaseRequest) -> bytes | None:

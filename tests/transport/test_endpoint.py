@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import threading
 
 import pytest
-from aiohttp.abc import AbstractResolver, ResolveResult
 
-from transport.endpoint import PublicResolver, is_public, parse_endpoint
+from transport.endpoint import SafeResolver, is_public, parse_endpoint
 from transport.errors import BadEndpoint
 
 
@@ -135,39 +135,57 @@ def test_parse_endpoint__private_literal__refused_unless_allowed(address: str) -
     parse_endpoint(f"http://{host}:8080", allow_private=True)
 
 
-class FakeResolver(AbstractResolver):
-    """Answers with given addresses, or never."""
-
-    def __init__(self, addresses: list[str], delay_s: float = 0.0) -> None:
-        self.addresses = addresses
-        self.delay_s = delay_s
-
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
-    ) -> list[ResolveResult]:
-        await asyncio.sleep(self.delay_s)
+def resolves_to(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> None:
+    def answer(host: str, port: int, **options: object) -> list[object]:
+        kinds = [socket.AF_INET6 if ":" in each else socket.AF_INET for each in addresses]
         return [
-            ResolveResult(hostname=host, host=each, port=port, family=family, proto=0, flags=0)
-            for each in self.addresses
+            (kind, socket.SOCK_STREAM, 6, "", (each, port))
+            for kind, each in zip(kinds, addresses, strict=True)
         ]
 
-    async def close(self) -> None:
-        pass
+    monkeypatch.setattr(socket, "getaddrinfo", answer)
 
 
-async def test_resolver__only_public__passed_on() -> None:
-    resolver = PublicResolver(timeout_s=1, inner=FakeResolver(["1.1.1.1", "8.8.8.8"]))
-    assert [found["host"] for found in await resolver.resolve("x")] == ["1.1.1.1", "8.8.8.8"]
+async def test_resolver__only_public__passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    resolves_to(monkeypatch, "1.1.1.1", "2001:4860:4860::8888")
+    resolver = SafeResolver(timeout_s=1)
+    found = await resolver.resolve("node.example", 80)
+    assert [(each["host"], each["port"], each["family"]) for each in found] == [
+        ("1.1.1.1", 80, socket.AF_INET),
+        ("2001:4860:4860::8888", 80, socket.AF_INET6),
+    ]
+    await resolver.close()
 
 
 @pytest.mark.parametrize("private", PRIVATE)
-async def test_resolver__any_private__refused(private: str) -> None:
-    resolver = PublicResolver(timeout_s=1, inner=FakeResolver(["8.8.8.8", private]))
+async def test_resolver__any_private__refused_unless_allowed(
+    private: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resolves_to(monkeypatch, "8.8.8.8", private)
     with pytest.raises(BadEndpoint):
-        await resolver.resolve("x")
+        await SafeResolver(timeout_s=1).resolve("node.example")
+    found = await SafeResolver(timeout_s=1, allow_private=True).resolve("node.example")
+    assert [each["host"] for each in found] == ["8.8.8.8", private]
 
 
-async def test_resolver__silent__given_up() -> None:
-    resolver = PublicResolver(timeout_s=0.05, inner=FakeResolver([], delay_s=10))
-    with pytest.raises(OSError, match="more than"):
-        await resolver.resolve("x")
+async def test_resolver__slow_names__given_up_and_disk_threads_left_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    release = threading.Event()
+
+    def never(host: str, port: int, **options: object) -> list[object]:
+        release.wait(10)
+        return []
+
+    monkeypatch.setattr(socket, "getaddrinfo", never)
+    resolver = SafeResolver(timeout_s=0.05)
+    try:
+        answers = await asyncio.gather(
+            *(resolver.resolve(f"slow{number}.example") for number in range(40)),
+            return_exceptions=True,
+        )
+        assert all(isinstance(answer, OSError) for answer in answers)
+        assert await asyncio.to_thread(lambda: "free") == "free"
+    finally:
+        release.set()
+        await resolver.close()

@@ -7,6 +7,7 @@ import json
 import socket
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
 
 import aiohttp
@@ -17,7 +18,7 @@ from tests.transport.conftest import quick
 from tests.transport.nodes import Node, pattern, ref_of
 from transport.board import RecordBoard
 from transport.client import PeerClient
-from transport.errors import CannotListen, PeerUnavailable
+from transport.errors import BadName, CannotListen, PeerUnavailable
 from transport.limits import KIB, MIB, ServerLimits
 from transport.server import NodeServer, Requester
 from transport.store import FolderStore
@@ -214,6 +215,21 @@ async def test_head__trickles_in__connection_closed(tmp_path: Path) -> None:
         assert time.monotonic() - began < 4
 
 
+async def test_reader__slow_but_never_stalled__cut_off(tmp_path: Path) -> None:
+    limits = ServerLimits(write_timeout_s=0.5, min_bytes_per_s=1 << 30)
+    async with Node.running(tmp_path, limits) as node:
+        digest = node.store.put(pattern(64 * MIB)).digest.hex()
+        reader, writer = await asyncio.open_connection("127.0.0.1", node.server.port, limit=KIB)
+        writer.write(f"GET /v1/blobs/{digest} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        taken = 0
+        with suppress(ConnectionError):
+            while chunk := await reader.read(64 * KIB):
+                taken += len(chunk)
+                await asyncio.sleep(0.02)
+        assert 0 < taken < 32 * MIB
+        writer.close()
+
+
 async def test_reader__stalls__cut_off(tmp_path: Path, client: PeerClient) -> None:
     limits = ServerLimits(write_timeout_s=0.3, transfers=1)
     async with Node.running(tmp_path, limits) as node:
@@ -256,6 +272,34 @@ async def test_bytes__too_many__429_until_the_debt_is_paid(
             assert response.status == 429
         await asyncio.sleep(0.3)
         async with session.get(url) as response:
+            assert response.status == 200
+
+
+async def test_transfers__too_many_of_one_peer__503(
+    tmp_path: Path, session: aiohttp.ClientSession
+) -> None:
+    release = asyncio.Event()
+
+    async def wait(topic: str, record: bytes) -> str:
+        await release.wait()
+        return "key"
+
+    limits = ServerLimits(transfers_per_peer=2)
+    async with (
+        Node.running(tmp_path, limits, verifier=wait) as node,
+        PeerClient(quick(read_timeout_s=9)) as client,
+    ):
+        posts = [
+            asyncio.create_task(client.post_record(node.url, TOPIC, b"%d" % number))
+            for number in range(2)
+        ]
+        await until(lambda: node.server._transfers.total() == 2)
+        digest = node.store.put(DATA).digest.hex()
+        async with session.get(f"{node.url}/v1/blobs/{digest}") as response:
+            assert (response.status, response.headers["Retry-After"]) == (503, "1")
+        release.set()
+        assert await asyncio.gather(*posts) == [True, True]
+        async with session.get(f"{node.url}/v1/blobs/{digest}") as response:
             assert response.status == 200
 
 
@@ -440,6 +484,8 @@ async def test_provider__answers_for_its_topics__else_the_board(tmp_path: Path) 
                 assert await client.fetch_records(node.url, "checkpoints") == [b"checkpoint"]
     assert {topic for topic, _ in asked} == {TOPIC, "submissions/9"}
     assert asked[0][1] == Requester(host="127.0.0.1", name="alice")
+    with pytest.raises(BadName):
+        PeerClient(name="alice\r\nX: y")
 
 
 async def test_listing__more_than_a_page__client_reads_on(
