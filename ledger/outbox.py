@@ -33,6 +33,7 @@ from ledger.errors import (
 from ledger.fees import DEFAULT_TIP, GWEI, offer
 from ledger.outbox_pump import OutboxSettings, Pump
 from ledger.outbox_store import Attempt, OutboxStore, Status
+from ledger.reverts import named_revert
 from ledger.transactions import Call, Fees, Receipt, sign_transaction
 from protocol.ids import Address
 from protocol.ports import Signer
@@ -104,7 +105,8 @@ class Outbox:
 
         Raises:
             Reverted: the contract refuses the call. Nothing was sent if `tx_hash` is None; submitting the key
-                again tries again. Otherwise the refusal stands in a block and under this key for ever.
+                again tries again. Otherwise the refusal stands in a block and under this key for ever. Named ``Expired``
+                if the call's window closed before a block took it.
             ReceiptTimeout, RpcUnavailable, FeeTooHigh: try again with the same key.
             EmptyBalance: the account can't pay.
             KeyReused: the key stands for another call.
@@ -218,6 +220,8 @@ class Outbox:
         head = head_of(_value(block))
         if head is None:
             raise RpcUnavailable("the node has no blocks yet")
+        if call.not_after is not None and head.time >= call.not_after:
+            raise named_revert("Expired", {"not_after": call.not_after}, label=call.label)
         fees = offer(
             base_fee=head.base_fee,
             tip=_tip(tip),

@@ -19,11 +19,13 @@ from ledger.connection import Connection, Head, Request, block_request, call_req
 from ledger.errors import EmptyBalance, FeeTooHigh, Reverted, RpcRefused, RpcUnavailable
 from ledger.fees import DEFAULT_TIP, GWEI, bumped, offer
 from ledger.json_rpc import Json
-from ledger.outbox_store import Attempt, Entry, OutboxStore, Status
-from ledger.transactions import Fees, Receipt, sign_transaction
+from ledger.outbox_store import Attempt, Entry, OutboxStore, Outcome, Status
+from ledger.transactions import Call, Fees, Receipt, sign_transaction
 from protocol.errors import Bug, Retryable, SyntienceError
+from protocol.ids import Address
 from protocol.ports import Signer
 
+_EMPTY_GAS = 21_000
 _QUIET = 4
 """While everything is in a block and only waits to be final, passes come this many times more rarely."""
 _LOG = logging.getLogger(__name__)
@@ -207,19 +209,22 @@ class Pump:
 
     async def _mined(self, entry: Entry, answer: Json) -> None:
         receipt = Receipt.from_rpc(answer)
-        if receipt.succeeded:
-            self._store.mark_mined(entry.key, answer)
+        empty = any(item.empty for item in entry.attempts if item.hash == receipt.tx_hash)
+        if empty:
+            outcome = Outcome(expired=True)
+        elif receipt.succeeded:
+            outcome = Outcome()
         else:
-            revert, out_of_gas = await self._why(entry, receipt)
-            self._store.mark_mined(entry.key, answer, revert=revert, out_of_gas=out_of_gas)
+            outcome = await self._why(entry, receipt)
+        self._store.mark_mined(entry.key, answer, outcome)
         self._sent_at.pop(entry.key, None)
 
-    async def _why(self, entry: Entry, receipt: Receipt) -> tuple[bytes, bool]:
+    async def _why(self, entry: Entry, receipt: Receipt) -> Outcome:
         """Runs a reverted transaction again on the state before its block, then after it, to see the error."""
         if receipt.gas_used >= entry.gas - entry.gas // 64:
-            return b"", True
+            return Outcome(out_of_gas=True)
         if entry.call.to is None:
-            return b"", False
+            return Outcome()
         for block in (receipt.block - 1, receipt.block):
             asked = call_request(entry.call.to, entry.call.data, block)
             transaction = {
@@ -231,10 +236,10 @@ class Pump:
             try:
                 await self._connection.request(asked.method, [transaction, asked.parameters[1]])
             except Reverted as error:
-                return error.data, False
+                return Outcome(revert=error.data)
             except RpcRefused:
                 continue
-        return b"", False
+        return Outcome()
 
     async def _replace_lost(self, entries: Sequence[Entry], head: Head) -> None:
         """Signs transactions anew whose nonce went to a stranger's transaction, once that is beyond doubt."""
@@ -270,13 +275,15 @@ class Pump:
                 self._store.mark_final(entry.key)
 
     async def _push(self, entries: Sequence[Entry], head: Head, count: int) -> None:
-        """Raises the fees of what is stuck and sends again what may have been lost."""
+        """Raises the fees of what is stuck, gives up what came too late, sends again what may have been lost."""
         fees: Fees | None = None
         for entry in entries:
             attempt = entry.attempts[-1]
+            late = entry.call.not_after is not None and head.time >= entry.call.not_after
+            give_up = late and not attempt.empty
             stuck = head.number - attempt.block >= self._settings.bump_after_blocks
             blocked = entry.nonce == count or (head.base_fee or 0) > attempt.fees.maximum
-            if stuck and blocked:
+            if give_up or (stuck and blocked):
                 try:
                     fees = fees or await self._fees(head)
                     raised = bumped(attempt.fees, fees, cap=self._settings.fee_cap)
@@ -303,15 +310,19 @@ class Pump:
             await self._send(entry.key, cheapest)
 
     async def _sign_again(self, entry: Entry, nonce: int, fees: Fees, head: Head) -> None:
+        """Signs a transaction with other fees or nonce; an empty one if its window has closed."""
+        empty = entry.call.not_after is not None and head.time >= entry.call.not_after
         raw = sign_transaction(
-            entry.call,
+            _nothing(self._signer.address) if empty else entry.call,
             signer=self._signer,
             chain_id=self._connection.chain_id,
             nonce=nonce,
-            gas=entry.gas,
+            gas=_EMPTY_GAS if empty else entry.gas,
             fees=fees,
         )
-        attempt = Attempt(raw=raw.raw, hash=raw.hash, nonce=nonce, fees=fees, block=head.number)
+        attempt = Attempt(
+            raw=raw.raw, hash=raw.hash, nonce=nonce, fees=fees, block=head.number, empty=empty
+        )
         self._store.add_attempt(entry.key, attempt)
         try:
             await self._send(entry.key, attempt)
@@ -373,3 +384,8 @@ class Pump:
         for future in self._waiters.get(key, ()):
             if not future.done():
                 future.set_exception(error)
+
+
+def _nothing(sender: Address) -> Call:
+    """A call without effect, which uses up a nonce."""
+    return Call(to=sender, data=b"", label="nothing")

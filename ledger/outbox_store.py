@@ -62,10 +62,12 @@ _TRANSACTIONS = Table(
     Column("value", String, nullable=False),
     Column("gas", Integer, nullable=False),
     Column("label", String, nullable=False),
+    Column("not_after", Integer),
     Column("status", String, nullable=False),
     Column("receipt", String),
     Column("revert", LargeBinary),
-    Column("out_of_gas", Boolean, nullable=False, default=False),
+    Column("out_of_gas", Boolean, nullable=False),
+    Column("expired", Boolean, nullable=False),
     Column("created_at", Float, nullable=False),
     Index(
         "one_open_transaction_per_nonce",
@@ -81,6 +83,7 @@ _ATTEMPTS = Table(
     Column("key", String, nullable=False, index=True),
     Column("nonce", Integer, nullable=False),
     Column("raw", LargeBinary, nullable=False),
+    Column("empty", Boolean, nullable=False),
     Column("maximum", String, nullable=False),
     Column("priority", String),
     Column("block", Integer, nullable=False),
@@ -98,13 +101,14 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """One signed form of a transaction. `block` was the head when it was signed."""
+    """One signed form of a transaction. `block` was the head when it was signed; `empty` ones only use up the nonce."""
 
     raw: bytes
     hash: Hash32
     nonce: int
     fees: Fees
     block: int
+    empty: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,17 +123,39 @@ class Entry:
     receipt: Receipt | None
     revert: bytes | None
     out_of_gas: bool
+    expired: bool
     attempts: tuple[Attempt, ...]
 
     def error(self) -> Reverted | None:
         """The typed error of a transaction that was reverted on chain."""
-        if self.receipt is None or self.receipt.succeeded:
+        if self.receipt is None:
+            return None
+        if self.expired:
+            return named_revert(
+                "Expired", {"not_after": self.call.not_after or 0}, label=self.call.label
+            )
+        if self.receipt.succeeded:
             return None
         if self.out_of_gas:
             return named_revert(
                 "OutOfGas", {"limit": self.gas}, label=self.call.label, tx_hash=self.receipt.tx_hash
             )
         return revert_error(self.revert or b"", label=self.call.label, tx_hash=self.receipt.tx_hash)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """How a transaction that is in a block ended: all defaults if it did what it should.
+
+    Attributes:
+        revert: data of the revert, if it could be found out.
+        out_of_gas: the gas limit was too low.
+        expired: the window closed first, and an empty transaction took the nonce.
+    """
+
+    revert: bytes | None = None
+    out_of_gas: bool = False
+    expired: bool = False
 
 
 class OutboxStore:
@@ -236,8 +262,10 @@ class OutboxStore:
                     value=str(call.value),
                     gas=gas,
                     label=call.label,
+                    not_after=call.not_after,
                     status=Status.PENDING,
                     out_of_gas=False,
+                    expired=False,
                     created_at=now,
                 )
             )
@@ -249,9 +277,7 @@ class OutboxStore:
             _set(database, key, nonce=attempt.nonce)
             _add_attempt(database, key, attempt)
 
-    def mark_mined(
-        self, key: str, receipt: Json, *, revert: bytes | None = None, out_of_gas: bool = False
-    ) -> None:
+    def mark_mined(self, key: str, receipt: Json, outcome: Outcome) -> None:
         """It is in a block."""
         with self._engine.begin() as database:
             _set(
@@ -259,14 +285,23 @@ class OutboxStore:
                 key,
                 status=Status.MINED,
                 receipt=json.dumps(receipt),
-                revert=revert,
-                out_of_gas=out_of_gas,
+                revert=outcome.revert,
+                out_of_gas=outcome.out_of_gas,
+                expired=outcome.expired,
             )
 
     def mark_pending(self, key: str) -> None:
         """A reorganisation took it out of its block."""
         with self._engine.begin() as database:
-            _set(database, key, status=Status.PENDING, receipt=None, revert=None, out_of_gas=False)
+            _set(
+                database,
+                key,
+                status=Status.PENDING,
+                receipt=None,
+                revert=None,
+                out_of_gas=False,
+                expired=False,
+            )
 
     def mark_final(self, key: str) -> None:
         """It is deep enough; its attempts are dropped."""
@@ -278,7 +313,7 @@ class OutboxStore:
         """(label, gas used) of every transaction that is in a block, oldest first."""
         query = (
             select(_TRANSACTIONS.c.label, _TRANSACTIONS.c.receipt)
-            .where(_TRANSACTIONS.c.receipt.is_not(None))
+            .where(_TRANSACTIONS.c.receipt.is_not(None), ~_TRANSACTIONS.c.expired)
             .order_by(_TRANSACTIONS.c.created_at)
         )
         with self._engine.begin() as database:
@@ -321,6 +356,7 @@ def _add_attempt(database: DatabaseConnection, key: str, attempt: Attempt) -> No
             key=key,
             nonce=attempt.nonce,
             raw=attempt.raw,
+            empty=attempt.empty,
             maximum=str(attempt.fees.maximum),
             priority=None if attempt.fees.priority is None else str(attempt.fees.priority),
             block=attempt.block,
@@ -345,6 +381,7 @@ def _attempt(row: Row[tuple[object, ...]]) -> Attempt:
             maximum=int(row.maximum), priority=None if row.priority is None else int(row.priority)
         ),
         block=row.block,
+        empty=row.empty,
     )
 
 
@@ -357,11 +394,13 @@ def _entry(row: Row[tuple[object, ...]], attempts: tuple[Attempt, ...]) -> Entry
             data=row.data,
             label=row.label,
             value=int(row.value),
+            not_after=row.not_after,
         ),
         gas=row.gas,
         status=Status(row.status),
         receipt=None if row.receipt is None else Receipt.from_rpc(json.loads(row.receipt)),
         revert=row.revert,
         out_of_gas=row.out_of_gas,
+        expired=row.expired,
         attempts=attempts,
     )

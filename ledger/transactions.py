@@ -7,7 +7,7 @@ digests will do, be it a key in memory or a remote one.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ledger import json_rpc
 from ledger.json_rpc import Json
@@ -28,6 +28,8 @@ class Call:
         label: ``Contract.function``, for messages and gas statistics.
         value: native currency sent along, in wei.
         gas: gas limit; None lets the outbox estimate, which also finds out at once that a call would revert.
+        not_after: the last second (block time) at which the call makes sense. Once it is past, an outbox puts an empty
+            transaction in its place and reports the refusal ``Expired``. None: it always makes sense.
     """
 
     to: Address | None
@@ -35,6 +37,11 @@ class Call:
     label: str
     value: int = 0
     gas: int | None = None
+    not_after: int | None = None
+
+    def within(self, not_after: int, *, gas: int | None = None) -> Call:
+        """The same call with a window's deadline and, to save the estimate, a gas limit."""
+        return replace(self, not_after=not_after, gas=gas if gas is not None else self.gas)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
