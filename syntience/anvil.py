@@ -175,19 +175,33 @@ def _arguments(options: AnvilOptions, port: int, config: Path) -> list[str]:
 
 
 async def _until_ready(process: Process, port: int, chain_id: int, log_file: Path) -> None:
+    """Returns once *our* anvil answers; if it ends first, whoever answers on that port is somebody else."""
+    ended = asyncio.create_task(process.wait())
+    answered = asyncio.create_task(_until_answered(port, chain_id))
+    try:
+        await asyncio.wait([ended, answered], return_when=asyncio.FIRST_COMPLETED)
+        if process.returncode is not None:
+            raise _failure(process, log_file)
+        answered.result()
+    finally:
+        ended.cancel()
+        answered.cancel()
+        await asyncio.gather(ended, answered, return_exceptions=True)
+
+
+async def _until_answered(port: int, chain_id: int) -> None:
     timeout = aiohttp.ClientTimeout(total=_CALL_TIMEOUT_S)
     request = {"jsonrpc": "2.0", "id": 1, "method": "eth_chainId", "params": []}
     async with aiohttp.ClientSession(timeout=timeout) as session:
-        while process.returncode is None:
+        while True:
             try:
                 async with session.post(f"http://{HOST}:{port}", json=request) as response:
                     answer = await response.json(content_type=None)
-                    if int(answer["result"], 16) == chain_id and process.returncode is None:
+                    if int(answer["result"], 16) == chain_id:
                         return
             except (aiohttp.ClientError, TimeoutError, ValueError, KeyError, TypeError):
-                pass  # not up yet, or (for a moment) somebody else's server: the process decides
+                pass  # not up yet
             await asyncio.sleep(_POLL_S)
-    raise _failure(process, log_file)
 
 
 def _read_accounts(config: Path) -> tuple[DevAccount, ...]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import shutil
 import sys
+import time
 from dataclasses import dataclass
 from enum import Enum
 from importlib import metadata
 from pathlib import Path
 
-from protocol.errors import OperatorError
+from protocol.errors import OperatorError, Retryable
 from syntience.corpus import is_cached
 from syntience.ports import require_port
 from syntience.toolchain import find_anvil, tool_version
@@ -18,6 +19,7 @@ from syntience.toolchain import find_anvil, tool_version
 OLDEST_PYTHON = (3, 11)
 DISK_FAILS_BELOW = 1 << 30
 DISK_WARNS_BELOW = 8 << 30
+OLDEST_HEAD_S = 120
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 
 
@@ -154,3 +156,32 @@ def check_disk(folder: Path) -> Finding:
         detail=detail,
         fix="free some, or choose another folder with --state",
     )
+
+
+async def check_chain(rpc_url: str, run_file: Path | None) -> Finding:
+    """Does the node answer, is it up to date, and do the run's contracts say what the run file says?"""
+    from ledger.connection import Connection
+    from ledger.runs import join, load_run_file
+
+    try:
+        run = load_run_file(run_file) if run_file else None
+        async with await Connection.open(rpc_url, chain_id=run.chain_id if run else None) as chain:
+            if run:
+                await join(run, chain)
+            head = await chain.head()
+            detail = (
+                f"chain {chain.chain_id}, block {head.number}{', the run is there' if run else ''}"
+            )
+    except OperatorError as error:
+        return Finding(name="chain", level=Level.FAILURE, detail=error.problem, fix=error.fix)
+    except Retryable as error:
+        return Finding(name="chain", level=Level.FAILURE, detail=str(error), fix="try again later")
+    age_s = int(time.time()) - head.time
+    if age_s > OLDEST_HEAD_S:
+        return Finding(
+            name="chain",
+            level=Level.WARNING,
+            detail=f"{detail}, but its newest block is {age_s:,} s old",
+            fix="wait until the node has caught up, or give another",
+        )
+    return Finding(name="chain", level=Level.OK, detail=detail)

@@ -77,6 +77,10 @@ class Layers:
     file: Mapping[str, object]
     folder: Path
 
+    def has(self, name: str) -> bool:
+        """True if any layer gives the setting."""
+        return self._find(name) is not None
+
     def text(self, name: str, default: str | None = None) -> str:
         """A string; without a default it must be given somewhere."""
         value = self._find(name)

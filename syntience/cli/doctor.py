@@ -12,6 +12,8 @@ from syntience.cli.options import (
     ConfigOption,
     ListenHostOption,
     ListenPortOption,
+    RpcUrlOption,
+    RunOption,
     StateOption,
     layers_of,
 )
@@ -24,15 +26,21 @@ def run_doctor(
     state: StateOption = None,
     listen_host: ListenHostOption = None,
     listen_port: ListenPortOption = None,
+    rpc_url: RpcUrlOption = None,
+    run: RunOption = None,
     config: ConfigOption = None,
     cache: Annotated[
         Path | None, typer.Option("--cache", metavar="DIR", help="Where downloads are kept.")
     ] = None,
 ) -> None:
-    """Check this machine: Python, packages, the local chain, text, the port, the disk. Changes nothing."""
+    """Check this machine: Python, packages, anvil, text, port, disk; with --rpc and --run the chain too.
+
+    Changes nothing. Exit status 1 if something fails.
+    """
     from syntience.config import DEFAULT_LISTEN_PORT, HIGHEST_PORT
     from syntience.corpus import default_cache_dir
-    from syntience.doctor import Place, examine
+    from syntience.doctor import Place, check_chain, examine
+    from syntience.signals import run_interruptible
 
     layers = layers_of(context)
     findings = examine(
@@ -45,6 +53,10 @@ def run_doctor(
             ),
         )
     )
+    url = layers.secret("rpc_url")
+    if url is not None:
+        run_file = layers.path("run") if layers.has("run") else None
+        findings += (run_interruptible(check_chain(url.reveal(), run_file)),)
     for finding in findings:
         fix = f": {finding.fix}" if finding.fix else ""
         typer.echo(f"{_MARKS[finding.level.value]} {finding.name:<9} {finding.detail}{fix}")

@@ -20,7 +20,7 @@ ConfigOption = Annotated[
 ]
 RunOption = Annotated[Path | None, typer.Option("--run", metavar="FILE", help="The run file.")]
 RpcUrlOption = Annotated[
-    str | None, typer.Option("--rpc-url", metavar="URL", help="A node of the chain.")
+    str | None, typer.Option("--rpc-url", "--rpc", metavar="URL", help="A node of the chain.")
 ]
 KeystoreOption = Annotated[
     Path | None, typer.Option("--keystore", metavar="FILE", help="The key file.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import socket
+import time
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,6 +14,7 @@ from syntience import doctor
 from syntience.doctor import (
     Level,
     check_anvil,
+    check_chain,
     check_disk,
     check_packages,
     check_port,
@@ -21,6 +23,7 @@ from syntience.doctor import (
 )
 from syntience.errors import ToolMissing
 from syntience.ports import free_port
+from tests.chain import Anvil
 
 
 class Usage(NamedTuple):
@@ -75,3 +78,30 @@ def test_disk__little_room__is_said(
     finding = check_disk(tmp_path / "not" / "there" / "yet")
     assert finding.level is level
     assert finding.detail == f"{free_gib:.1f} GiB free in {tmp_path}"
+
+
+async def test_chain__a_node_and_a_run_file__are_both_judged(anvil: Anvil, tmp_path: Path) -> None:
+    finding = await check_chain(anvil.url, None)
+    assert "chain 31337, block" in finding.detail
+    assert finding.level in (Level.OK, Level.WARNING)  # a chain that mines on demand may rest
+    finding = await check_chain(anvil.url, tmp_path / "none.json")
+    assert (finding.level, finding.detail) == (
+        Level.FAILURE,
+        f"there is no run file {tmp_path / 'none.json'}",
+    )
+
+
+async def test_chain__nobody_answers__fails_with_a_fix() -> None:
+    finding = await check_chain(f"http://127.0.0.1:{free_port()}", None)
+    assert finding.level is Level.FAILURE
+    assert finding.fix
+
+
+async def test_chain__a_node_that_sleeps__is_a_warning(
+    anvil: Anvil, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = time.time()
+    monkeypatch.setattr(doctor.time, "time", lambda: now + 10**6)
+    finding = await check_chain(anvil.url, None)
+    assert finding.level is Level.WARNING
+    assert "its newest block is" in finding.detail
