@@ -14,8 +14,9 @@ import pytest
 
 from syntience.anvil import Anvil, AnvilOptions
 from syntience.errors import ChildFailed, PortInUse, ToolMissing
+from syntience.processes import log_tail, spawn
 from syntience.toolchain import find_anvil, platform_package, tool_version
-from tests.syntience.test_processes import is_alive, until_gone
+from tests.syntience.test_processes import is_alive, until_gone, until_line
 
 try:
     BINARY: Path | None = find_anvil()
@@ -196,3 +197,31 @@ def test_platform_package__machines__are_npm_names(
     monkeypatch.setattr(sys, "platform", system)
     monkeypatch.setattr("platform.machine", lambda: machine)
     assert platform_package("anvil") == package
+
+
+@needs_anvil
+@pytest.mark.skipif(
+    sys.platform != "linux", reason="only Linux ties a child's life to its parent's"
+)
+async def test_start__our_process_killed__the_chain_dies_too(tmp_path: Path) -> None:
+    code = f"""
+import asyncio
+from pathlib import Path
+from syntience.anvil import Anvil
+async def main():
+    async with Anvil.start(log_file=Path({str(tmp_path)!r}) / "anvil.log") as anvil:
+        print("pid", anvil.pid, flush=True)
+        await anvil.wait()
+asyncio.run(main())
+"""
+    parent = await spawn(
+        [sys.executable, "-c", code],
+        log_file=tmp_path / "log",
+        environment={"PATH": os.environ["PATH"], "PYTHONPATH": str(Path(__file__).parents[2])},
+    )
+    await until_line(tmp_path / "log", "pid")
+    pid = int(log_tail(tmp_path / "log")[-1].split()[1])
+    assert is_alive(pid)
+    os.kill(parent.pid, signal.SIGKILL)
+    await parent.wait()
+    assert until_gone(pid)
