@@ -150,7 +150,8 @@ class Reverted(SyntienceError):
         label: str,
         tx_hash: Hash32 | None = None,
     ) -> None:
-        super().__init__(describe_revert(name, arguments, label, tx_hash))
+        # Not super(): `FixableRevert` has a second base, whose constructor takes other arguments.
+        Exception.__init__(self, describe_revert(name, arguments, label, tx_hash))
         self.name = name
         self.arguments = dict(arguments)
         self.label = label

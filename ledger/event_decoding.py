@@ -7,6 +7,7 @@ from dataclasses import fields
 from functools import cache
 from typing import cast
 
+from ledger import event_types
 from ledger.abi import AbiValue, contract_abi
 from ledger.contracts.faults import Fault
 from ledger.contracts.registry import Role
@@ -39,10 +40,16 @@ def event_kinds() -> Mapping[tuple[str, bytes], type[Event]]:
     """The class of each event, by contract and topic."""
     return {
         (kind.CONTRACT, topic): kind
-        for kind in Event.__subclasses__()
+        for kind in all_events()
         for topic, interface in contract_abi(kind.CONTRACT).events.items()
         if interface.name == kind.__name__
     }
+
+
+def all_events() -> list[type[Event]]:
+    """Every event class. Not by ``__subclasses__``: that also has the slotless drafts that `dataclass` replaces."""
+    kinds = [item for item in vars(event_types).values() if isinstance(item, type)]
+    return [kind for kind in kinds if issubclass(kind, Event) and kind is not Event]
 
 
 def field_names(kind: type[Event]) -> list[str]:

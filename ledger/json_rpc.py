@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from ledger.errors import RpcUnavailable
-from protocol.ids import Hash32
+from protocol.ids import Address, Hash32, to_address
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 
@@ -40,6 +40,14 @@ def as_hash(value: Json) -> Hash32:
     if len(data) != 32:
         raise RpcUnavailable(f"the node sent {len(data)} bytes where a hash belongs")
     return Hash32(data)
+
+
+def as_address(value: Json) -> Address:
+    """JSON-RPC data of 20 bytes, in EIP-55 form."""
+    data = as_bytes(value)
+    if len(data) != 20:
+        raise RpcUnavailable(f"the node sent {len(data)} bytes where an address belongs")
+    return to_address(data)
 
 
 def as_record(value: Json) -> Mapping[str, Json]:

@@ -98,7 +98,7 @@ class Receipt:
             succeeded=json_rpc.as_int(json_rpc.field(record, "status")) == 1,
             gas_used=json_rpc.as_int(json_rpc.field(record, "gasUsed")),
             gas_price=json_rpc.as_int(record.get("effectiveGasPrice", "0x0")),
-            contract=None if contract is None else to_address(json_rpc.as_bytes(contract)),
+            contract=None if contract is None else json_rpc.as_address(contract),
             logs=tuple(
                 log_from_rpc(log) for log in json_rpc.as_list(json_rpc.field(record, "logs"))
             ),
@@ -109,7 +109,7 @@ def log_from_rpc(value: Json) -> LogRecord:
     """Reads one entry of ``eth_getLogs`` or of a receipt."""
     record: Mapping[str, Json] = json_rpc.as_record(value)
     return LogRecord(
-        address=to_address(json_rpc.as_bytes(json_rpc.field(record, "address"))),
+        address=json_rpc.as_address(json_rpc.field(record, "address")),
         topics=tuple(
             json_rpc.as_bytes(topic) for topic in json_rpc.as_list(json_rpc.field(record, "topics"))
         ),
