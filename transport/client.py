@@ -18,32 +18,37 @@ from weakref import WeakValueDictionary
 import aiohttp
 from aiohttp import ClientResponse, hdrs
 
-from protocol import canonical
-from protocol.errors import Rejected
 from protocol.hashing import sha256
 from protocol.ids import Hash32
 from protocol.submission import BlobRef
+from transport.answers import (
+    SMALL_ANSWER_BYTES,
+    append_body,
+    bytes_to_skip,
+    parse_object,
+    read_capped,
+    reason_of,
+    require,
+    retry_after_s,
+)
 from transport.download import Download, Fetched
 from transport.endpoint import SafeResolver, parse_endpoint
 from transport.errors import (
     BadAnswer,
-    BlobMissing,
     PeerBusy,
     PeerUnavailable,
     RecordRefused,
     WrongLength,
 )
-from transport.limits import KIB, MIB, ClientLimits
+from transport.limits import MIB, ClientLimits
 from transport.listing import Page, page_wire_bytes
 from transport.names import NAME_HEADER, check_node_name, check_topic
-from transport.parts import SMALL_BYTES, Part
-from transport.ranges import parse_content_range
+from transport.parts import Part
 from transport.store import FolderStore
 from transport.trust import TrustBook
 
 logger = logging.getLogger(__name__)
 
-_SMALL_ANSWER_BYTES = 4 * KIB
 _BUSY = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
 
 
@@ -95,8 +100,8 @@ class PeerClient:
     async def check_health(self, endpoint: str) -> None:
         """Returns if a node answers there; raises `PeerUnavailable`, `BadAnswer`, `BadEndpoint`."""
         async with self._exchange("GET", endpoint, "/v1/health") as response:
-            _require(response, HTTPStatus.OK)
-            value = _parse(await _read(response, _SMALL_ANSWER_BYTES))
+            require(response, HTTPStatus.OK)
+            value = parse_object(await read_capped(response, SMALL_ANSWER_BYTES))
         if value.get("protocol") != 1:
             raise BadAnswer("not a node of this protocol")
 
@@ -105,7 +110,7 @@ class PeerClient:
         async with self._exchange("HEAD", endpoint, _blob_path(ref)) as response:
             if response.status == HTTPStatus.NOT_FOUND:
                 return False
-            _require(response, HTTPStatus.OK)
+            require(response, HTTPStatus.OK)
             return response.headers.get(hdrs.CONTENT_LENGTH) == str(ref.size)
 
     async def fetch_blob(self, ref: BlobRef, mirrors: Sequence[str], store: FolderStore) -> Fetched:
@@ -155,13 +160,19 @@ class PeerClient:
         """
         path = f"/v1/records/{check_topic(topic)}"
         records: list[bytes] = []
-        left = self.limits.listing_bytes
+        size = 0
         before: int | None = None
+        loop = asyncio.get_running_loop()
+        began = loop.time()
         while True:
-            page = await self._fetch_page(endpoint, path, before, left)
+            allowed_s = self.limits.request_timeout_s + size / self.limits.min_bytes_per_s
+            left_s = began + allowed_s - loop.time()
+            if left_s <= 0:
+                raise PeerUnavailable("lists too slowly")
+            page = await self._fetch_page(endpoint, path, before, left_s)
             for record in page.records:
-                left -= len(record)
-                if left < 0 or len(records) == self.limits.listing_records:
+                size += len(record)
+                if size > self.limits.listing_bytes or len(records) == self.limits.listing_records:
                     logger.warning("%s lists too much under %s; cut", endpoint, topic)
                     return records
                 records.append(record)
@@ -181,17 +192,20 @@ class PeerClient:
         path = f"/v1/records/{check_topic(topic)}"
         async with self._exchange("POST", endpoint, path, body=record) as response:
             if HTTPStatus.BAD_REQUEST <= response.status < HTTPStatus.INTERNAL_SERVER_ERROR:
-                raise RecordRefused(await _reason(response))
-            _require(response, HTTPStatus.OK, HTTPStatus.CREATED)
+                raise RecordRefused(await reason_of(response))
+            require(response, HTTPStatus.OK, HTTPStatus.CREATED)
             return response.status == HTTPStatus.CREATED
 
-    async def _fetch_page(self, endpoint: str, path: str, before: int | None, left: int) -> Page:
-        most = page_wire_bytes(max_bytes=left, max_records=self.limits.listing_records)
+    async def _fetch_page(
+        self, endpoint: str, path: str, before: int | None, deadline_s: float
+    ) -> Page:
+        limits = self.limits
+        most = page_wire_bytes(max_bytes=limits.listing_bytes, max_records=limits.listing_records)
         query = "" if before is None else f"?before={before}"
-        async with self._exchange("GET", endpoint, path + query) as response:
-            _require(response, HTTPStatus.OK)
-            body = await _read(response, most)
-        return await asyncio.to_thread(Page.from_bytes, body, record_bytes=self.limits.record_bytes)
+        async with self._exchange("GET", endpoint, path + query, deadline_s=deadline_s) as response:
+            require(response, HTTPStatus.OK)
+            body = await read_capped(response, most)
+        return await asyncio.to_thread(Page.from_bytes, body, record_bytes=limits.record_bytes)
 
     async def _pull(self, mirror: str, part: Part) -> None:
         """Appends a mirror's bytes to a part, from the part's size on."""
@@ -203,9 +217,9 @@ class PeerClient:
         async with self._exchange(
             "GET", mirror, _blob_path(ref), headers=headers, deadline_s=deadline_s
         ) as response:
-            skip = _bytes_to_skip(response, ref, offset)
+            skip = bytes_to_skip(response, ref, offset)
             part.begin(mirror)
-            await _append_body(response, part, skip)
+            await append_body(response, part, skip)
 
     @asynccontextmanager
     async def _exchange(
@@ -231,7 +245,7 @@ class PeerClient:
                 if response.headers.get(hdrs.CONTENT_ENCODING, "identity") != "identity":
                     raise BadAnswer("an encoded answer")
                 if response.status in _BUSY:
-                    raise PeerBusy(f"busy ({response.status})", _retry_after_s(response))
+                    raise PeerBusy(f"busy ({response.status})", retry_after_s(response))
                 yield response
         except TimeoutError as error:
             raise PeerUnavailable(
@@ -268,95 +282,3 @@ class PeerClient:
 
 def _blob_path(ref: BlobRef) -> str:
     return f"/v1/blobs/{ref.digest.hex()}"
-
-
-def _require(response: ClientResponse, *expected: HTTPStatus) -> None:
-    if response.status not in expected:
-        raise PeerUnavailable(f"answered {response.status}")
-
-
-def _retry_after_s(response: ClientResponse) -> float:
-    text = response.headers.get(hdrs.RETRY_AFTER, "")
-    return float(text) if text.isascii() and text.isdigit() and len(text) < 6 else 0.0
-
-
-def _bytes_to_skip(response: ClientResponse, ref: BlobRef, offset: int) -> int:
-    """Checks the head of a blob's answer; returns how many bytes of the body we have already."""
-    status = response.status
-    if status == HTTPStatus.NOT_FOUND:
-        raise BlobMissing("does not hold it")
-    if status == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE and offset:
-        raise WrongLength(f"holds less than {ref.size} bytes")
-    if status == HTTPStatus.PARTIAL_CONTENT and offset:
-        span = parse_content_range(response.headers.get(hdrs.CONTENT_RANGE, ""))
-        if span is None:
-            raise BadAnswer("a partial answer without its range")
-        start, stop, size = span
-        if size != ref.size:
-            raise WrongLength(f"holds {size} bytes, not {ref.size}")
-        if (start, stop) != (offset, size):
-            raise BadAnswer("another range than asked for")
-        return 0
-    if status == HTTPStatus.PARTIAL_CONTENT:
-        raise BadAnswer("a partial answer to a whole request")
-    _require(response, HTTPStatus.OK)
-    if response.content_length not in (None, ref.size):
-        raise WrongLength(f"holds {response.content_length} bytes, not {ref.size}")
-    return offset
-
-
-async def _append_body(response: ClientResponse, part: Part, skip: int) -> None:
-    """Streams a body into a part; hashing and writing go on in a thread while more arrives."""
-    small = part.ref.size <= SMALL_BYTES
-    left = part.ref.size - part.size + skip
-    batch = bytearray()
-    writing: asyncio.Future[None] | None = None
-    try:
-        async for chunk in response.content.iter_any():
-            left -= len(chunk)
-            if left < 0:
-                raise WrongLength(f"sends more than {part.ref.size} bytes")
-            batch += memoryview(chunk)[skip:]
-            skip = max(0, skip - len(chunk))
-            if len(batch) >= MIB:
-                if writing is not None:
-                    await writing
-                writing = asyncio.ensure_future(asyncio.to_thread(part.append, bytes(batch)))
-                batch.clear()
-    finally:
-        # What did arrive counts, also when the connection was cut.
-        if writing is not None:
-            await writing
-        if batch and small:
-            part.append(bytes(batch))
-        elif batch:
-            await asyncio.to_thread(part.append, bytes(batch))
-
-
-async def _read(response: ClientResponse, most: int) -> bytes:
-    body = bytearray()
-    async for chunk in response.content.iter_any():
-        body += chunk
-        if len(body) > most:
-            raise BadAnswer(f"an answer of more than {most} bytes")
-    return bytes(body)
-
-
-def _parse(body: bytes) -> Mapping[str, canonical.Json]:
-    try:
-        value = canonical.loads(body)
-    except Rejected as error:
-        raise BadAnswer(f"not canonical JSON: {error}") from error
-    if not isinstance(value, Mapping):
-        raise BadAnswer("not a JSON object")
-    return value
-
-
-async def _reason(response: ClientResponse) -> str:
-    """The reason that a peer gives for a refusal, in words fit for a log."""
-    try:
-        text = str(_parse(await _read(response, _SMALL_ANSWER_BYTES)).get("error", ""))
-    except BadAnswer:
-        text = ""
-    printable = "".join(char for char in text if char.isprintable())
-    return f"refused ({response.status}): {printable[:200]}"

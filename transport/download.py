@@ -102,7 +102,7 @@ class Download:
     async def run(self) -> Fetched:
         """Fetches; raises `BlobUnavailable`, or an `OperatorError` of the store."""
         budget_s = self._limits.transfer_timeout_s(self._ref.size) * max(2, len(self._names))
-        part = await asyncio.to_thread(self._store.part, self._ref)
+        part = await self._open_part()
         try:
             async with asyncio.timeout(budget_s):
                 if part.is_complete() and part.digest() != self._ref.digest:
@@ -116,6 +116,15 @@ class Download:
             raise self._unavailable(f"not within {budget_s:g} s") from error
         finally:
             part.close()
+
+    async def _open_part(self) -> Part:
+        opening = asyncio.ensure_future(asyncio.to_thread(self._store.part, self._ref))
+        try:
+            return await asyncio.shield(opening)
+        except asyncio.CancelledError:
+            # The thread goes on; nobody else could have the part if it stayed open.
+            opening.add_done_callback(_close_part)
+            raise
 
     async def _attempt(self, part: Part, mirror: _Mirror) -> None:
         if self._alone and part.sources() - {mirror.name}:
@@ -190,7 +199,12 @@ class Download:
     async def _finish(self, part: Part) -> Fetched:
         sources = frozenset(source for source in part.sources() if source is not None)
         liars = await asyncio.to_thread(part.liars)
-        await asyncio.to_thread(self._store.adopt, part)
+        adopting = asyncio.ensure_future(asyncio.to_thread(self._store.adopt, part))
+        try:
+            await asyncio.shield(adopting)
+        except asyncio.CancelledError:
+            await asyncio.wait({adopting})  # a part is closed only when it is adopted, or not
+            raise
         for name in sorted((liars | self._other_length) - self._blamed):
             self._blame(name)
         for name in sorted(sources):
@@ -209,3 +223,8 @@ class Download:
         return BlobUnavailable(
             f"blob {self._ref.digest.hex()}: {why}", self._failures, frozenset(self._blamed)
         )
+
+
+def _close_part(opening: asyncio.Future[Part]) -> None:
+    if not opening.cancelled() and opening.exception() is None:
+        opening.result().close()

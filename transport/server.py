@@ -32,7 +32,7 @@ from protocol.errors import OperatorError, Rejected, Retryable
 from protocol.ids import Hash32
 from transport.board import RecordBoard
 from transport.connections import LimitedServer
-from transport.errors import BadName, BlobMissing, CannotListen, PeerBusy
+from transport.errors import BadName, BlobMissing, CannotListen, PeerBusy, RecordRefused
 from transport.limits import MIB, ServerLimits
 from transport.listing import MAX_CURSOR, Page, page_of
 from transport.names import NAME_HEADER, check_node_name, check_topic, family, parse_digest
@@ -63,6 +63,9 @@ Verifier = Callable[[str, bytes], Awaitable[str] | str]
 
 class NodeServer:
     """The HTTP side of a node.
+
+    Peers are told apart by the address that they connect from. Behind a reverse proxy all of them
+    have the proxy's: let it limit them, and raise the limits per peer here.
 
     Args:
         store: the blobs to serve.
@@ -141,10 +144,22 @@ class NodeServer:
         return f"http://{host}:{self.port}"
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Decides on a request and sends the answer, within a deadline."""
         peer = peer_of(request.remote or "")
         wait_s = self._requests.draw(peer) or self._bytes.debt_s(peer)
         if wait_s:
-            return _error(HTTPStatus.TOO_MANY_REQUESTS, "slow down", wait_s)
+            response: web.StreamResponse = _error(HTTPStatus.TOO_MANY_REQUESTS, "slow down", wait_s)
+        else:
+            response = await self._decide(request, peer)
+        try:
+            async with asyncio.timeout(self._limits.write_timeout_s):
+                await response.prepare(request)
+                await response.write_eof()
+        except (TimeoutError, OSError) as error:
+            _give_up(request, error)
+        return response
+
+    async def _decide(self, request: web.BaseRequest, peer: str) -> web.StreamResponse:
         try:
             return await self._route(request, peer)
         except (BadName, BlobMissing) as error:
@@ -153,6 +168,8 @@ class NodeServer:
             return _error(HTTPStatus.UNPROCESSABLE_ENTITY, str(error))
         except TimeoutError:
             return _error(HTTPStatus.REQUEST_TIMEOUT, "too slow")
+        except (web.RequestPayloadError, ConnectionError) as error:
+            return _error(HTTPStatus.BAD_REQUEST, f"the request broke off: {error}")
         except Retryable as error:
             return _error(HTTPStatus.SERVICE_UNAVAILABLE, str(error), 1.0)
         except OperatorError as error:
@@ -239,9 +256,7 @@ class NodeServer:
                     async with asyncio.timeout(self._limits.write_timeout_s):
                         await response.write(chunk)
         except (TimeoutError, OSError) as error:
-            logger.debug("transfer to %s given up: %r", peer, error)
-            if request.transport is not None:
-                request.transport.abort()
+            _give_up(request, error)
 
     async def _send_page(
         self, request: web.BaseRequest, topic: str, peer: str
@@ -281,7 +296,10 @@ class NodeServer:
                 key = await verdict if inspect.isawaitable(verdict) else verdict
         except TimeoutError:
             return _error(HTTPStatus.SERVICE_UNAVAILABLE, "can't verify it in time", 1.0)
-        new = await self._threads.run(self._board.put, topic, key, record)
+        try:
+            new = await self._threads.run(self._board.put, topic, key, record)
+        except BadName as error:
+            raise RecordRefused(str(error)) from error
         return _json({"new": new}, HTTPStatus.CREATED if new else HTTPStatus.OK)
 
     async def _read_record(self, request: web.BaseRequest) -> bytes | None:
@@ -312,6 +330,13 @@ def _error(status: HTTPStatus, text: str, wait_s: float = 0.0) -> web.Response:
     if wait_s:
         response.headers["Retry-After"] = retry_after(wait_s)
     return response
+
+
+def _give_up(request: web.BaseRequest, error: Exception) -> None:
+    """Cuts off a reader that stalls or is gone."""
+    logger.debug("answer to %s given up: %r", request.remote, error)
+    if request.transport is not None:
+        request.transport.abort()
 
 
 def _cannot_listen(host: str, port: int, error: OSError | OverflowError) -> CannotListen:

@@ -7,9 +7,9 @@
 
 Invariants: a file under ``blobs/`` was complete and synced before it got its name. Bytes are
 compared with their digest before they leave: on every `get`, and once per start before streaming;
-a blob that rotted is dropped and counts as missing (a pin on it stays). Blobs, partial files and writes under way
-together stay within the quota; when they would not, idle partial files go first, then unpinned
-blobs, oldest first. Thread-safe. A folder belongs to one process.
+a blob that rotted is dropped and counts as missing (a pin on it stays). Blobs, partial files and
+writes under way together stay within the quota; when they would not, idle partial files go first,
+then unpinned blobs, oldest first. Thread-safe. A folder belongs to one process.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class FolderStore:
             self._load()
 
     def put(self, data: bytes) -> BlobRef:
-        """Stores bytes durably; storing what is held makes it the newest.
+        """Stores bytes durably; storing what is held, undamaged, makes it the newest.
 
         Raises:
             StorageFull: the quota is taken by what may not be dropped.
@@ -193,8 +193,8 @@ class FolderStore:
             return self.put(data)
         with storage_errors(self.root):
             part.sync()
+            move_durably(part.path, self._path(ref.digest))
             with self._lock:
-                move_durably(part.path, self._path(ref.digest))
                 part.discard()
                 self._enter(ref)
         return ref
@@ -222,6 +222,9 @@ class FolderStore:
                 raise BlobMissing(f"the file of blob {digest.hex()} is gone") from error
 
     def _refresh(self, digest: Hash32) -> bool:
+        """Makes an undamaged blob the newest; returns False if there is none."""
+        if self.get(digest) is None:
+            return False
         with self._lock:
             if digest not in self._sizes:
                 return False

@@ -144,6 +144,23 @@ async def test_fetch_records__drips__unavailable_after_the_deadline(stack: Async
             await client.fetch_records(peer.url, TOPIC)
 
 
+async def test_fetch_records__many_slow_pages__unavailable_after_the_deadline(
+    stack: AsyncExitStack,
+) -> None:
+    cursors = iter(range(10**6, 0, -1))
+
+    async def slow(request: object, writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(0.05)
+        writer.write(page([b"x"], next(cursors)))
+        await writer.drain()
+
+    peer = await start(stack, slow)
+    async with PeerClient(quick(request_timeout_s=0.5)) as client:
+        with pytest.raises(PeerUnavailable, match="slow"):
+            await client.fetch_records(peer.url, TOPIC)
+    assert len(peer.asked) <= 10
+
+
 async def test_post_record__busy_full_or_refused__told_apart(
     client: PeerClient, stack: AsyncExitStack
 ) -> None:

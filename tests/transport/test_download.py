@@ -337,6 +337,20 @@ async def test_fetch_blob__cancelled__part_kept_and_usable(
     assert list(store.root.rglob("*.part")) == []
 
 
+async def test_fetch_blob__cancelled_at_any_moment__the_next_fetch_works(
+    node: Node, client: PeerClient, store: FolderStore
+) -> None:
+    ref = node.store.put(BIG)
+    for step in range(30):
+        task = asyncio.create_task(client.fetch_blob(ref, [node.url], store))
+        await asyncio.sleep(step / 1000)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+    await client.fetch_blob(ref, [node.url], store)
+    assert store.get(ref.digest) == BIG
+    assert store.used_bytes == len(BIG)
+
+
 _KILLED = """
 import asyncio, sys
 from pathlib import Path

@@ -155,6 +155,7 @@ async def test_blob__rotten_on_disk__404_rather_than_wrong_bytes(
         "/v1/records/a//b",
         "/v1/records/%00",
         "/v1/records/.hidden",
+        "/v1/records/\xff\ud800".encode("utf-8", "surrogatepass").decode("latin-1"),
         "/v1/records/a?before=-1",
         "/v1/records/a?before=1e3",
         "/v1/records/a?before=99999999999999999",
@@ -166,7 +167,7 @@ async def test_any_path__outside_the_grammar__404(path: str, node: Node, tmp_pat
     (tmp_path / "secret").write_bytes(b"treasure")
     (node.store.root / "secret").write_bytes(b"treasure")
     request = f"GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
-    answer = await raw(node, request.encode())
+    answer = await raw(node, request.encode("latin-1"))
     assert answer.split(b"\r\n")[0] in (b"HTTP/1.1 404 Not Found", b"HTTP/1.0 400 Bad Request")
     assert b"treasure" not in answer
 
@@ -243,6 +244,47 @@ async def test_reader__stalls__cut_off(tmp_path: Path, client: PeerClient) -> No
         with pytest.raises((ConnectionError, asyncio.IncompleteReadError)):
             await reader.readexactly(64 * MIB)
         writer.close()
+
+
+async def test_reader_of_a_listing__stalls__cut_off(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    listing = [bytes(50 * KIB)] * 600
+    limits = ServerLimits(write_timeout_s=0.3, listing_bytes=32 * MIB)
+    provided = {"big": lambda topic, requester: listing}
+    async with Node.running(tmp_path, limits, providers=provided) as node:
+        reader, writer = await asyncio.open_connection("127.0.0.1", node.server.port, limit=KIB)
+        writer.write(b"GET /v1/records/big HTTP/1.1\r\nHost: x\r\n\r\n")
+        await reader.readexactly(KIB)
+        await asyncio.sleep(1)
+        with pytest.raises((ConnectionError, asyncio.IncompleteReadError)):
+            await reader.readexactly(32 * MIB)
+        writer.close()
+    assert caplog.records == []
+
+
+async def test_requests__broken_off__no_noise_in_the_log(
+    tmp_path: Path, client: PeerClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with Node.running(tmp_path, verifier=by_prefix) as node:
+        digest = node.store.put(pattern(8 * MIB)).digest.hex()
+        for begun in (
+            f"POST /v1/records/{TOPIC} HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\na:",
+            f"POST /v1/records/{TOPIC} HTTP/1.1\r\nHost: x\r\n"
+            "Transfer-Encoding: chunked\r\n\r\n5\r\na:one\r\nZZ\r\n",
+            f"GET /v1/blobs/{digest} HTTP/1.1\r\nHost: x\r\n\r\n",
+            "GET /v1/he",
+        ):
+            for _ in range(3):
+                _, writer = await asyncio.open_connection("127.0.0.1", node.server.port)
+                writer.write(begun.encode())
+                await writer.drain()
+                await asyncio.sleep(0.02)
+                writer.transport.abort()
+        await asyncio.sleep(0.1)
+        await client.check_health(node.url)
+        assert node.board.topics() == []
+    assert caplog.records == []
 
 
 async def test_requests__too_many__429_until_rested(
@@ -432,7 +474,7 @@ async def test_gossip__refused__nothing_stored(
         url = f"{node.url}/v1/records/"
         for topic, record, status in [
             (TOPIC, b"no key", 422),
-            (TOPIC, b"../../evil:x", 404),  # the verifier's key is checked all the same
+            (TOPIC, b"../../evil:x", 422),  # the verifier's key is checked all the same
             (TOPIC, b"", 422),
             (TOPIC, b"a:" + b"x" * 1000, 413),
             ("..%2fevil", b"a:one", 404),

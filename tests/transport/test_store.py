@@ -74,6 +74,15 @@ def test_open__damaged_before_the_start__dropped(store: FolderStore) -> None:
     assert not again.has(ref.digest)
 
 
+def test_put__held_but_damaged__written_again(store: FolderStore) -> None:
+    data = pattern(1000)
+    store.put(data)
+    path_of(store, data).write_bytes(pattern(1000, seed=9))
+    for each in (store, FolderStore(store.root, 256 * MIB)):
+        assert each.get(each.put(data).digest) == data
+        assert each.used_bytes == 1000
+
+
 def test_get__file_removed_behind_our_back__none_and_put_again(store: FolderStore) -> None:
     data = pattern(1000)
     for use in (store.get, store.put):
