@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 
+from ledger.contracts.faults import EquivocationEvidence, WrongDataEvidence
 from protocol.assignment import assigned_sample
 from protocol.ids import Hash32
 from protocol.merkle import MerkleTree
@@ -13,38 +13,9 @@ from protocol.submission import Domain, SignedSubmission
 from training.dataset import TokenDataset
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Equivocation:
-    """Two different submissions that one miner signed for one round and beacon."""
-
-    first: SignedSubmission
-    second: SignedSubmission
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WrongData:
-    """A sample under the signed data root that is not the assigned one.
-
-    Attributes:
-        index: which of the round's samples.
-        claimed_leaf, claimed_proof: its leaf hash under the submission's data root.
-        true_leaf, true_proof: the assigned sample's leaf hash under the data set's root.
-    """
-
-    signed: SignedSubmission
-    index: int
-    claimed_leaf: Hash32
-    claimed_proof: tuple[Hash32, ...]
-    true_leaf: Hash32
-    true_proof: tuple[Hash32, ...]
-
-
-Evidence = Equivocation | WrongData
-
-
 def equivocations(
     submissions: Iterable[SignedSubmission], *, domain: Domain, beacon: Hash32
-) -> list[Equivocation]:
+) -> list[EquivocationEvidence]:
     """One piece of evidence per miner that signed two submissions for the canonical beacon.
 
     A submission for another beacon is no equivocation: a reorganised chain had another one.
@@ -63,13 +34,13 @@ def equivocations(
         versions = {signed.submission.digest(domain): signed for signed in group}
         if len(versions) > 1:
             first, second, *_ = versions.values()
-            found.append(Equivocation(first=first, second=second))
+            found.append(EquivocationEvidence(first=first, second=second))
     return found
 
 
 def wrong_data(
     signed: SignedSubmission, leaves: Sequence[Hash32], dataset: TokenDataset
-) -> WrongData | None:
+) -> WrongDataEvidence | None:
     """The first sample that is not the assigned one, with its two openings; None if all are right.
 
     Args:
@@ -89,7 +60,7 @@ def wrong_data(
         )
         true_leaf = dataset.leaf_hash(sample)
         if claimed != true_leaf:
-            return WrongData(
+            return WrongDataEvidence(
                 signed=signed,
                 index=index,
                 claimed_leaf=claimed,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from miner.work import Start, Work, Workbench
+from transport.server import Provider
 
 
 class Behaviour:
@@ -22,3 +23,10 @@ class Behaviour:
         """
         trained = bench.train(start, start.assigned)
         return [bench.submit(start, trained, start.assigned)]
+
+    def providers(self) -> Mapping[str, Provider]:
+        """Who answers listings instead of the node's board, by family of topics."""
+        return {}
+
+    def published(self, topic: str, records: Sequence[bytes]) -> None:
+        """Told what the miner put on its board."""

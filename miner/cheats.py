@@ -6,7 +6,7 @@ or show differs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -19,6 +19,7 @@ from training.codec import Payload, encode
 from training.local_state import LocalState
 from training.parameters import zeros
 from training.roots import local_root
+from transport.server import Provider, Requester
 
 
 class Copier(Behaviour):
@@ -64,6 +65,23 @@ class Equivocator(Behaviour):
     """Signs two submissions for one round and shows each to other validators."""
 
     name = "equivocator"
+
+    def __init__(self) -> None:
+        self._shown: dict[str, Sequence[bytes]] = {}
+        self._peers: dict[str, int] = {}
+
+    def providers(self) -> Mapping[str, Provider]:
+        """Answers for the submissions itself: every second peer sees the other version."""
+        return {"submissions": self._show}
+
+    def published(self, topic: str, records: Sequence[bytes]) -> None:
+        """Keeps what there is to show."""
+        self._shown[topic] = records
+
+    def _show(self, topic: str, requester: Requester) -> list[bytes] | None:
+        versions = self._shown.get(topic, ())
+        number = self._peers.setdefault(requester.name, len(self._peers))
+        return [versions[number % len(versions)]] if versions else []
 
     def work(self, bench: Workbench, start: Start) -> Sequence[Work]:
         """Honest work, and a second version of it with another payload."""

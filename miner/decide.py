@@ -24,9 +24,10 @@ class MinerFacts:
 
     Attributes:
         time: the chain's.
-        round: the round whose starting model the miner holds; the next one to work on.
+        round: the round in question.
         has_slot: whether the miner holds a slot in that round's epoch.
         has_beacon: whether the round's assignment beacon is recorded.
+        holds_model: whether the node stands exactly at this round.
         prepared: whether the round's submission is signed and in the journal.
         committed: whether its commit was sent.
         published: whether it was published.
@@ -37,6 +38,7 @@ class MinerFacts:
     round: Round
     has_slot: bool
     has_beacon: bool
+    holds_model: bool
     prepared: bool
     committed: bool
     published: bool
@@ -47,7 +49,8 @@ def next_step(facts: MinerFacts, clock: RoundClock) -> Step:
     """The next step of the round; WAIT until something changes."""
     deadline = clock.put_deadline(facts.round)
     if not facts.prepared:
-        ready = facts.has_slot and facts.has_beacon and facts.time < deadline
+        can_start = facts.has_slot and facts.has_beacon and facts.holds_model
+        ready = can_start and facts.time < deadline
         return Step.TRAIN if ready else Step.WAIT
     if not facts.committed:
         if facts.commits_late:

@@ -67,6 +67,11 @@ class Checkpoints:
                         return round_, root, params
         return None
 
+    def drop_after(self, round_: Round) -> None:
+        """Drops the checkpoints of all later rounds."""
+        for later in [kept for kept in self._rounds() if kept > round_]:
+            self._drop(later)
+
     async def fetch(self, round_: Round, root: Hash32, endpoints: Sequence[str]) -> Parameters:
         """The model at the start of a round from whoever has it.
 
@@ -115,9 +120,16 @@ class Checkpoints:
         )
 
     def _drop(self, round_: Round) -> None:
-        for record in self._board.get(_topic(round_), _KEY):
-            self._store.unpin(_parse(record, round_)[1].digest)
+        gone = self._digests(round_)
         self._board.drop(_topic(round_))
+        # A void round left the model as it was: two rounds may share one blob.
+        still = {digest for kept in self._rounds() for digest in self._digests(kept)}
+        for digest in gone - still:
+            self._store.unpin(digest)
+
+    def _digests(self, round_: Round) -> set[Hash32]:
+        records = self._board.get(_topic(round_), _KEY)
+        return {_parse(record, round_)[1].digest for record in records}
 
 
 def _topic(round_: Round) -> str:

@@ -28,6 +28,8 @@ class ChoreKind(StrEnum):
     PENALISE_REVEAL = "penalise-reveal"
     FINALISE_SETTLEMENT = "finalise-settlement"
     VOID_EPOCH = "void-epoch"
+    POST_SETTLEMENT = "post-settlement"
+    """Not among the due ones: who posts has to bring the tree."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

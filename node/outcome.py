@@ -128,6 +128,17 @@ def conclude(
     )
 
 
+def was_accepted(facts: RoundFacts, slot: Slot, submission: Submission) -> bool:
+    """Whether one committed submission of a round was accepted; needs no others."""
+    counted = facts.tally()
+    return (
+        counted.root is not None
+        and counted.bits[slot]
+        and submission.initial_root == counted.root
+        and submission.beacon == facts.assignment
+    )
+
+
 def _void(facts: RoundFacts, counted: Tally, accepted: Mapping[Slot, Submission]) -> Void | None:
     if facts.assignment is None:
         return Void.NO_ASSIGNMENT

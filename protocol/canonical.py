@@ -7,12 +7,18 @@ Decoding is strict: only bytes that encode back to themselves are accepted.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from protocol.errors import Rejected
 
 Json: TypeAlias = "bool | int | str | Sequence[Json] | Mapping[str, Json] | None"
+
+MAX_DEPTH = 64
+"""A document of ours nests a handful of levels; a parser's stack must not be the limit."""
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*+"', re.DOTALL)
+_BRACKET = re.compile(rb"[\[\]{}]")
 
 
 def dumps(value: Json) -> bytes:
@@ -31,6 +37,8 @@ def loads(data: bytes) -> Json:
     Raises:
         Rejected: not JSON, or not in canonical form (spaces, key order, duplicates, floats).
     """
+    if _depth(data) > MAX_DEPTH:
+        raise Rejected(f"nested deeper than {MAX_DEPTH} levels")
     try:
         value: Json = json.loads(data)
         again = dumps(value)
@@ -39,6 +47,15 @@ def loads(data: bytes) -> Json:
     if again != data:
         raise Rejected("not in canonical form")
     return value
+
+
+def _depth(data: bytes) -> int:
+    """How deeply brackets nest, outside of strings; counted before a recursive parser sees them."""
+    depth = deepest = 0
+    for bracket in _BRACKET.finditer(_STRING.sub(b"", data)):
+        depth += 1 if bracket[0] in b"[{" else -1
+        deepest = max(deepest, depth)
+    return deepest
 
 
 def _refuse_floats(value: Json) -> None:

@@ -156,14 +156,32 @@ class SettlementTree:
         return self._tree.proof(index)
 
 
+class CellTree:
+    """The sum tree over a validator's agreement per miner slot, min(w_vj, consensus_j).
+
+    Nodes are pairs of hash and sum.
+    """
+
+    def __init__(self, values: Mapping[Slot, int]) -> None:
+        leaves = {
+            int(slot): (keccak256(abi_words(_CELL_LEAF_TAG, slot, value)), value)
+            for slot, value in values.items()
+        }
+        self._tree = _SparseTree(leaves, depth=HALF_DEPTH, empty=(bytes(32), 0), join=_join_cells)
+
+    @property
+    def root(self) -> Hash32:
+        """The root's hash."""
+        return Hash32(self._tree.at(HALF_DEPTH, 0)[0])
+
+    def proof(self, slot: Slot) -> tuple[tuple[bytes, int], ...]:
+        """Siblings of a cell, bottom-up."""
+        return self._tree.proof(slot)
+
+
 def cells_root(values: Mapping[Slot, int]) -> Hash32:
-    """Root of the sum tree over a validator's agreement per miner slot, min(w_vj, consensus_j)."""
-    leaves = {
-        int(slot): (keccak256(abi_words(_CELL_LEAF_TAG, slot, value)), value)
-        for slot, value in values.items()
-    }
-    tree = _SparseTree(leaves, depth=HALF_DEPTH, empty=(bytes(32), 0), join=_join_cells)
-    return Hash32(tree.at(HALF_DEPTH, 0)[0])
+    """Root of a validator's `CellTree`."""
+    return CellTree(values).root
 
 
 def _join_cells(left: tuple[bytes, int], right: tuple[bytes, int]) -> tuple[bytes, int]:

@@ -64,6 +64,14 @@ def test_canonical__another_form__is_rejected(data: bytes) -> None:
         canonical.loads(data)
 
 
+def test_canonical__nesting_that_would_overflow_the_parser__is_rejected() -> None:
+    for opening in (b"[", b'{"a":', b'["[",'):
+        with pytest.raises(Rejected, match="nested deeper"):
+            canonical.loads(opening * 100_000)
+    brackets_in_text = canonical.dumps(["[" * 1000, '\\"[{' * 100])
+    assert canonical.loads(brackets_in_text) == ["[" * 1000, '\\"[{' * 100]
+
+
 def test_canonical__float__is_refused() -> None:
     with pytest.raises(TypeError, match="decimals as strings"):
         canonical.dumps({"x": [0.5]})  # type: ignore[list-item]

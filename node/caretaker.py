@@ -1,0 +1,140 @@
+"""Does the chores that are due when it is this validator's turn."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from ledger.errors import Reverted
+from ledger.event_types import MissingRevealPenalised, WeightsRevealed
+from ledger.outbox import Outbox
+from ledger.transactions import Call
+from node.chain import RunChain
+from node.chores import BeaconState, Chore, ChoreFacts, ChoreKind, due_chores, my_turn
+from protocol.beacon import Purpose
+from protocol.errors import Bug, Retryable
+from protocol.ids import Address, Epoch, Hash32, Round, Slot
+
+logger = logging.getLogger(__name__)
+
+TURN_S = 1
+"""Seconds that each validator leaves to the one before it in the drawn order."""
+_ROUNDS_BACK = 4
+_EPOCHS_BACK = 2
+
+
+class Caretaker:
+    """One validator's share of the chores.
+
+    Args:
+        run: the run's id, which seeds the order of turns.
+        me: this validator's account.
+    """
+
+    def __init__(self, *, chain: RunChain, outbox: Outbox, run: Hash32, me: Address) -> None:
+        self._chain = chain
+        self._outbox = outbox
+        self._run = run
+        self._me = me
+
+    async def work(self) -> None:
+        """Sends whatever is due and ours to do now."""
+        facts = await self._facts()
+        snapshot = await self._chain.snapshot(Epoch(max(1, self._chain.epoch)))
+        validators = [holder.account for holder in snapshot.validators.values()]
+        due = [
+            chore
+            for chore in due_chores(facts, self._chain.clock)
+            if not self._outbox.known(chore.key)
+            and my_turn(
+                chore,
+                time=facts.time,
+                me=self._me,
+                validators=validators,
+                seed=self._run,
+                turn_s=TURN_S,
+            )
+        ]
+        await asyncio.gather(*(self._do(chore) for chore in due))
+
+    async def _do(self, chore: Chore) -> None:
+        try:
+            await self._outbox.send(self._call(chore), chore.key)
+        except Reverted as error:
+            logger.debug("%s: %s", chore.key, error)
+        except Retryable as error:
+            logger.info("%s: %s", chore.key, error)
+
+    def _call(self, chore: Chore) -> Call:
+        contracts = self._chain.contracts
+        match chore.kind:
+            case ChoreKind.FIX_BEACON:
+                return contracts.epochs.fix_beacon_call(Round(chore.number), Purpose(chore.detail))
+            case ChoreKind.RECORD_BEACON:
+                return contracts.epochs.record_beacon_call(
+                    Round(chore.number), Purpose(chore.detail)
+                )
+            case ChoreKind.FINALISE_ROOT:
+                if chore.root is None:
+                    raise Bug("a root to finalise has no root")
+                return contracts.epochs.finalise_root_call(Round(chore.number), chore.root)
+            case ChoreKind.PENALISE_REVEAL:
+                return contracts.scores.penalise_missing_reveal_call(
+                    Epoch(chore.number), Slot(chore.detail)
+                )
+            case ChoreKind.FINALISE_SETTLEMENT:
+                return contracts.rewards.finalise_settlement_call(Epoch(chore.number))
+            case ChoreKind.VOID_EPOCH:
+                return contracts.rewards.void_epoch_call(Epoch(chore.number))
+            case ChoreKind.POST_SETTLEMENT:
+                raise Bug("posting a settlement needs its tree")
+
+    async def _facts(self) -> ChoreFacts:
+        chain = self._chain
+        rewards = chain.contracts.rewards
+        now = chain.round
+        beacons: dict[tuple[Round, Purpose], BeaconState] = {
+            (round_, purpose): chain.beacon_state(round_, purpose)
+            for round_ in (now, Round(now + 1))
+            if round_ > 0
+            for purpose in Purpose
+        }
+        post = await rewards.current_post()
+        return ChoreFacts(
+            time=chain.time,
+            block=chain.block,
+            beacons=beacons,
+            majority_roots=await self._majority_roots(),
+            silent=await self._silent(),
+            next_epoch=await rewards.next_epoch(),
+            post_window_ends=post.window_ends if post else None,
+            post_challenges=post.open_challenges if post else 0,
+        )
+
+    async def _majority_roots(self) -> dict[Round, Hash32]:
+        chain = self._chain
+        final = chain.final_roots()
+        found = {}
+        for number in range(max(1, chain.round - _ROUNDS_BACK), chain.round + 1):
+            round_ = Round(number)
+            if round_ not in final and chain.time > chain.clock.attest_deadline(round_):
+                root = (await chain.round_facts(round_)).tally().root
+                if root is not None:
+                    found[round_] = root
+        return found
+
+    async def _silent(self) -> dict[Epoch, list[Slot]]:
+        chain = self._chain
+        found = {}
+        for number in range(max(1, chain.epoch - _EPOCHS_BACK), chain.epoch):
+            epoch = Epoch(number)
+            if chain.time > chain.clock.weight_reveal_deadline(epoch):
+                snapshot = await chain.snapshot(epoch)
+                settled = {
+                    event.slot for event in chain.events.events(WeightsRevealed, epoch=epoch)
+                }
+                settled |= {
+                    event.slot for event in chain.events.events(MissingRevealPenalised, epoch=epoch)
+                }
+                found[epoch] = [slot for slot in snapshot.validators if slot not in settled]
+        return found

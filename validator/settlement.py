@@ -1,0 +1,230 @@
+"""Settling an epoch: posting in turn, checking what others post, answering for it.
+
+A posted root that is not what the revealed weights give is challenged, leaf by leaf, until its
+poster can't open one. A challenge of a right root is answered by anyone who can: the opening proves
+itself.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from ledger.contracts.rewards import CellNode, Opening, Post, WeightsOpening
+from ledger.errors import Reverted
+from ledger.event_types import (
+    LeafChallenged,
+    LeafOpened,
+    SettlementFinalised,
+    SettlementPosted,
+    SettlementStruck,
+    WeightsRevealed,
+)
+from node.caretaker import TURN_S
+from node.chores import Chore, ChoreKind, my_turn
+from node.node import Node
+from protocol.hashing import keccak256
+from protocol.ids import ZERO32, ZERO_ADDRESS, Epoch, Hash32, Slot, Units
+from protocol.settlement import MAX_MINERS, CellTree, SettlementLeaf, SettlementTree, SumNode
+from scoring.consensus import agreement, consensus_weights
+
+logger = logging.getLogger(__name__)
+
+_ALLOWANCE = Units(2**255)
+_CHUNK_BYTES = 512
+_MINERS_PER_CHUNK = _CHUNK_BYTES // 2
+
+
+class Settler:
+    """One validator's part in settlements."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+
+    async def work(self) -> None:
+        """Posts, checks, challenges and opens whatever is due."""
+        node = self._node
+        rewards = node.chain.contracts.rewards
+        epoch = await rewards.next_epoch()
+        await self._collect(epoch)
+        if node.chain.time <= node.chain.clock.weight_reveal_deadline(epoch):
+            return
+        post = await rewards.current_post()
+        if post is None:
+            await self._post(epoch)
+            return
+        tree = await node.settlements.build(epoch, post.pot)
+        if tree is None:
+            return
+        if tree.root.hash != post.root:
+            await self._challenge(post, tree)
+        else:
+            await self._answer(post, tree)
+
+    async def _post(self, epoch: Epoch) -> None:
+        node, chain = self._node, self._node.chain
+        if chain.time > chain.clock.settlement_void_at(epoch):
+            return
+        struck = chain.events.events(SettlementStruck, epoch=epoch)
+        chore = Chore(
+            kind=ChoreKind.POST_SETTLEMENT,
+            number=epoch,
+            attempt=len(struck),
+            opened=chain.clock.weight_reveal_deadline(epoch),
+        )
+        snapshot = await chain.snapshot(Epoch(max(1, chain.epoch)))
+        if node.outbox.known(chore.key) or not my_turn(
+            chore,
+            time=chain.time,
+            me=node.me,
+            validators=[holder.account for holder in snapshot.validators.values()],
+            seed=node.run_file.run,
+            turn_s=max(TURN_S, node.run_file.spec.chain.settlement_turn_s),
+        ):
+            return
+        pot = await chain.contracts.rewards.pot_of(epoch)
+        tree = await node.settlements.build(epoch, pot)
+        if tree is None:
+            return
+        await self._approve()
+        call = chain.contracts.rewards.post_settlement_call(
+            epoch, miners=tree.miners, validators=tree.validators
+        )
+        await node.outbox.send(call, chore.key)
+        logger.info("epoch %d: posted the settlement, root %s", epoch, tree.root.hash.hex()[:16])
+
+    async def _challenge(self, post: Post, tree: SettlementTree) -> None:
+        """Challenges the next leaf of a half that differs; one at a time."""
+        node, chain = self._node, self._node.chain
+        if post.open_challenges or chain.time > post.window_ends:
+            return
+        posted = chain.events.events(SettlementPosted, epoch=post.epoch)[-1]
+        tried = {
+            (event.index, event.cell)
+            for event in chain.events.events(LeafChallenged, epoch=post.epoch)
+            if event.attempt == post.attempt
+        }
+        miners_differ = posted.miners != tree.miners
+        candidates = [
+            (leaf.index, cell)
+            for leaf in tree.leaves.values()
+            if (leaf.index < MAX_MINERS) == miners_differ
+            for cell in ([0] if miners_differ else [i for i in tree.leaves if i < MAX_MINERS])
+        ]
+        for index, cell in candidates:
+            key = f"challenge-leaf/{post.epoch}/{post.attempt}/{index}/{cell}"
+            if (index, cell) in tried or node.outbox.known(key):
+                continue
+            await self._approve()
+            call = chain.contracts.rewards.challenge_leaf_call(post.epoch, index=index, cell=cell)
+            await node.outbox.send(call, key)
+            logger.warning("epoch %d: challenged leaf %d of a wrong settlement", post.epoch, index)
+            return
+
+    async def _answer(self, post: Post, tree: SettlementTree) -> None:
+        """Opens challenged leaves of a root that is right."""
+        node, chain = self._node, self._node.chain
+        opened = {
+            (event.index, event.cell)
+            for event in chain.events.events(LeafOpened, epoch=post.epoch)
+            if event.attempt == post.attempt
+        }
+        for event in chain.events.events(LeafChallenged, epoch=post.epoch):
+            key = f"open-leaf/{post.epoch}/{post.attempt}/{event.index}/{event.cell}"
+            if (
+                event.attempt != post.attempt
+                or (event.index, event.cell) in opened
+                or node.outbox.known(key)
+            ):
+                continue
+            opening = await self._opening(post.epoch, tree, event.index, Slot(event.cell))
+            call = chain.contracts.rewards.open_leaf_call(
+                post.epoch, index=event.index, cell=event.cell, opening=opening
+            )
+            try:
+                await node.outbox.send(call, key)
+                logger.info("epoch %d: opened leaf %d", post.epoch, event.index)
+            except Reverted as error:
+                logger.info("epoch %d: leaf %d: %s", post.epoch, event.index, error)
+
+    async def _opening(self, epoch: Epoch, tree: SettlementTree, index: int, cell: Slot) -> Opening:
+        chain = self._node.chain
+        leaf = tree.leaves.get(index)
+        before = await self._node.settlements.final(leaf.prev_epoch) if leaf else None
+        prev_leaf = _empty_leaf(0)
+        prev_siblings: tuple[SumNode, ...] = ()
+        if leaf is not None and before is not None:
+            prev_leaf = next(
+                each for each in before.leaves.values() if each.account == leaf.account
+            )
+            prev_siblings = before.proof(prev_leaf.index)
+        reveals = await chain.reveals(epoch)
+        miner_slot = Slot(index) if index < MAX_MINERS else cell
+        cell_value = 0
+        cell_siblings: tuple[CellNode, ...] = ()
+        mine = [each for each in reveals if index == MAX_MINERS + each.slot]
+        if mine:
+            snapshot = await chain.snapshot(epoch)
+            values = agreement(mine[0], consensus_weights(reveals), snapshot.miners)
+            cell_value = values.get(cell, 0)
+            cell_siblings = tuple(
+                CellNode(hash=Hash32(hash_), sum=total)
+                for hash_, total in CellTree(values).proof(cell)
+            )
+        vectors = {
+            event.slot: event.weights for event in chain.events.events(WeightsRevealed, epoch=epoch)
+        }
+        return Opening(
+            leaf=leaf or _empty_leaf(index),
+            siblings=tree.proof(index),
+            prev_leaf=prev_leaf,
+            prev_siblings=prev_siblings,
+            cell_value=cell_value,
+            cell_siblings=cell_siblings,
+            weights=tuple(_weights_opening(vectors[slot], miner_slot) for slot in sorted(vectors)),
+        )
+
+    async def _collect(self, next_epoch: Epoch) -> None:
+        """Draws released bonds and chore refunds, once per settled epoch."""
+        node = self._node
+        rewards, sender = node.chain.contracts.rewards, node.signer.address
+        settled = Epoch(next_epoch - 1)
+        key = f"collect/{settled}"
+        final = node.chain.events.events(SettlementFinalised, epoch=settled)
+        if not final or node.journal.noted(key) is not None:
+            return
+        if await rewards.bonds_of(sender):
+            await node.outbox.send(rewards.withdraw_bonds_call(sender), f"withdraw-bonds/{settled}")
+        if await rewards.refunds_of(sender):
+            await node.outbox.send(
+                rewards.withdraw_refunds_call(sender), f"withdraw-refunds/{settled}"
+            )
+        node.journal.note(key, b"done")
+
+    async def _approve(self) -> None:
+        """Lets the distributor take bonds from the operator key, once for ever."""
+        token, rewards = self._node.chain.contracts.token, self._node.run_file.contracts.rewards
+        if not self._node.outbox.known("approve/rewards"):
+            await self._node.outbox.submit(
+                token.approve_call(rewards, _ALLOWANCE), "approve/rewards"
+            )
+
+
+def _empty_leaf(index: int) -> SettlementLeaf:
+    return SettlementLeaf(
+        index=index,
+        account=ZERO_ADDRESS,
+        w=0,
+        amount=Units(0),
+        cumulative=Units(0),
+        prev_epoch=Epoch(0),
+        cells=ZERO32,
+    )
+
+
+def _weights_opening(weights: bytes, miner: Slot) -> WeightsOpening:
+    chunks = [weights[i : i + _CHUNK_BYTES] for i in range(0, len(weights), _CHUNK_BYTES)]
+    place = miner // _MINERS_PER_CHUNK
+    return WeightsOpening(
+        chunk=chunks[place] if place < len(chunks) else b"",
+        chunk_hashes=tuple(Hash32(keccak256(chunk)) for chunk in chunks),
+    )

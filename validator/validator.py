@@ -1,0 +1,104 @@
+"""The validator's process: four loops over one node.
+
+*Following* keeps chain and model up to date and hands every concluded round on to *scoring*, which
+takes its time in a thread of its own. *Duties* gather, attest, commit, reveal and settle; *chores*
+are what anyone may do for all. Each loop can fail for a while without stopping the others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+from ledger.errors import Reverted
+from node.caretaker import Caretaker
+from node.claims import claim_rewards
+from node.dataset import offer_dataset
+from node.follower import Step
+from node.node import Node
+from protocol.errors import Rejected, Retryable
+from protocol.ids import Epoch
+from validator.attest import Attester
+from validator.scores import Scorer
+from validator.settlement import Settler
+from validator.weights import WeightKeeper
+
+logger = logging.getLogger(__name__)
+
+
+class Validator:
+    """One validator of one run.
+
+    Args:
+        node: its open node.
+        last_epoch: it stops when this epoch is settled and paid; None never.
+    """
+
+    def __init__(self, node: Node, *, last_epoch: Epoch | None = None) -> None:
+        self._node = node
+        self._last_epoch = last_epoch
+        self._attester = Attester(node)
+        self._scorer = Scorer(node, self._attester)
+        self._weights = WeightKeeper(node)
+        self._settler = Settler(node)
+        self._caretaker = Caretaker(
+            chain=node.chain, outbox=node.outbox, run=node.run_file.run, me=node.me
+        )
+        self._concluded: asyncio.Queue[Step] = asyncio.Queue()
+        self._done = asyncio.Event()
+
+    async def run(self) -> None:
+        """Works until cancelled, or until everything up to `last_epoch` is settled and paid."""
+        await asyncio.to_thread(
+            offer_dataset, self._node.dataset, board=self._node.board, store=self._node.store
+        )
+        try:
+            async with asyncio.TaskGroup() as group:
+                loops = [
+                    group.create_task(self._follow()),
+                    group.create_task(self._score()),
+                    group.create_task(self._repeat(self._duties)),
+                    group.create_task(self._repeat(self._caretaker.work)),
+                    group.create_task(self._repeat(self._settle)),
+                ]
+                await self._done.wait()
+                for loop in loops:
+                    loop.cancel()
+        finally:
+            self._scorer.close()
+
+    async def _follow(self) -> None:
+        while True:
+            for step in await self._node.tick():
+                self._concluded.put_nowait(step)
+            await self._node.wait()
+
+    async def _score(self) -> None:
+        while True:
+            step = await self._concluded.get()
+            epoch = self._node.chain.clock.epoch_of(step.outcome.round)
+            if epoch > self._scorer.book.epoch:
+                await self._weights.fix(Epoch(epoch - 1), self._scorer.book)
+            await self._scorer.observe(step)
+
+    async def _duties(self) -> None:
+        await self._attester.work()
+        await self._weights.work(self._scorer.book)
+
+    async def _settle(self) -> None:
+        await self._settler.work()
+        owed = await claim_rewards(self._node)
+        settled = self._node.chain.settled()
+        if self._last_epoch is not None and self._last_epoch in settled and not owed:
+            self._done.set()
+
+    async def _repeat(self, work: Callable[[], Awaitable[None]]) -> None:
+        while True:
+            try:
+                await work()
+            except (Retryable, Rejected) as error:
+                logger.warning("%s", error)
+            except Reverted as error:
+                logger.warning("refused by the contract: %s", error)
+            await self._node.wait()
