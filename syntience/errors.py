@@ -1,6 +1,7 @@
 """Everything that can go wrong in the shell, one tree.
 
-    OperatorError  ConfigError, DataMissing, DownloadFailed, PortInUse, ToolMissing, ChildFailed, UnwritableOutput
+    OperatorError  ConfigError, DataMissing, DownloadFailed, PortInUse, ToolMissing, ChildFailed, UnwritableOutput,
+                   StakingRefused
     SyntienceError Interrupted
 
 The command line turns each into one line and an exit status (`syntience.cli.app`).
@@ -43,6 +44,10 @@ class ToolMissing(OperatorError):
 
 class UnwritableOutput(OperatorError):
     """A file that the command is to write cannot be written."""
+
+
+class StakingRefused(OperatorError):
+    """What is asked for can't be done with this account, key or amount; nothing was sent."""
 
 
 class ChildFailed(OperatorError):
