@@ -164,7 +164,7 @@ async def test_join_run__other_role_or_a_used_key__is_refused(world: World) -> N
     with pytest.raises(StakingRefused, match="registered with another operator"):
         await _join(owner, _key(), stake=tokens(100))
     other = await _owner(world, tokens(100))
-    with pytest.raises(StakingRefused, match="served 0x.* before: make a fresh one"):
+    with pytest.raises(StakingRefused, match=r"served 0x.* before: make a fresh one"):
         await _join(other, operator, stake=tokens(100))
 
 
@@ -175,7 +175,7 @@ async def test_join_run__full_subnet__says_so_and_a_later_try_needs_no_new_depos
         first, second = await _owner(world, tokens(100)), await _owner(world, tokens(100))
         await _join(first, _key(), stake=tokens(100))
         operator = _key()
-        with pytest.raises(FixableRevert, match="SubnetFull.*wait until a slot is given up"):
+        with pytest.raises(FixableRevert, match=r"SubnetFull.*wait until a slot is given up"):
             await _join(second, operator, stake=tokens(100))
         await exit_run(first)
         await _join(second, operator, stake=tokens(100))
