@@ -47,16 +47,20 @@ class Hunter:
     async def run(self) -> None:
         """Hunts until cancelled, or until `last_epoch` is settled and no case is open."""
         while not self._is_done():
-            steps = await self._node.tick()
-            for work in (self._hunt, self._prosecute):
-                try:
-                    await work()
-                except (Retryable, Rejected) as error:
-                    logger.warning("%s", error)
-                except Reverted as error:
-                    logger.warning("refused by the contract: %s", error)
-            await self._audit(steps)
+            await self.step()
             await self._node.wait()
+
+    async def step(self) -> None:
+        """Catches up with the chain and does what there is to do now; what failed is tried again."""
+        concluded = await self._node.tick()
+        for work in (self._hunt, self._prosecute):
+            try:
+                await work()
+            except (Retryable, Rejected) as error:
+                logger.warning("%s", error)
+            except Reverted as error:
+                logger.warning("refused by the contract: %s", error)
+        await self._audit(concluded)
 
     async def _hunt(self) -> None:
         """Looks at the submissions of this round and the last few."""

@@ -76,16 +76,20 @@ class Miner:
     async def run(self) -> None:
         """Works until cancelled, or until everything up to `last_epoch` is claimed."""
         while not await self._is_done():
-            for step in await self._node.tick():
-                self._learn(step)
-            try:
-                await self._act()
-                await claim_rewards(self._node)
-            except Retryable as error:
-                logger.warning("%s", error)
-            except Reverted as error:
-                logger.warning("refused by the contract: %s", error)
+            await self.step()
             await self._node.wait()
+
+    async def step(self) -> None:
+        """Catches up with the chain and does what there is to do now; what failed is tried again."""
+        for concluded in await self._node.tick():
+            self._learn(concluded)
+        try:
+            await self._act()
+            await claim_rewards(self._node)
+        except Retryable as error:
+            logger.warning("%s", error)
+        except Reverted as error:
+            logger.warning("refused by the contract: %s", error)
 
     async def _act(self) -> None:
         chain = self._node.chain

@@ -50,9 +50,7 @@ class Validator:
 
     async def run(self) -> None:
         """Works until cancelled, or until everything up to `last_epoch` is settled and paid."""
-        await asyncio.to_thread(
-            offer_dataset, self._node.dataset, board=self._node.board, store=self._node.store
-        )
+        await self.offer()
         try:
             async with asyncio.TaskGroup() as group:
                 loops = [
@@ -66,21 +64,41 @@ class Validator:
                 for loop in loops:
                     loop.cancel()
         finally:
-            self._scorer.close()
+            self.close()
+
+    async def offer(self) -> None:
+        """Puts what joiners need, the data set, where they can fetch it."""
+        await asyncio.to_thread(
+            offer_dataset, self._node.dataset, board=self._node.board, store=self._node.store
+        )
+
+    async def step(self) -> None:
+        """All loops' work once, one after the other, as far as there is something to do now."""
+        for concluded in await self._node.tick():
+            await self._enter(concluded)
+        for work in (self._duties, self._caretaker.work, self._settle):
+            await self._attempt(work)
+
+    def close(self) -> None:
+        """Stops what `step` leaves running."""
+        self._scorer.close()
 
     async def _follow(self) -> None:
         while True:
-            for step in await self._node.tick():
-                self._concluded.put_nowait(step)
+            for concluded in await self._node.tick():
+                self._concluded.put_nowait(concluded)
             await self._node.wait()
 
     async def _score(self) -> None:
         while True:
-            step = await self._concluded.get()
-            epoch = self._node.chain.clock.epoch_of(step.outcome.round)
-            if epoch > self._scorer.book.epoch:
-                await self._weights.fix(Epoch(epoch - 1), self._scorer.book)
-            await self._scorer.observe(step)
+            await self._enter(await self._concluded.get())
+
+    async def _enter(self, concluded: Step) -> None:
+        """Enters a round into the book; the weights of the epoch before are fixed first."""
+        epoch = self._node.chain.clock.epoch_of(concluded.outcome.round)
+        if epoch > self._scorer.book.epoch:
+            await self._weights.fix(Epoch(epoch - 1), self._scorer.book)
+        await self._scorer.observe(concluded)
 
     async def _duties(self) -> None:
         await self._attester.work()
@@ -95,10 +113,13 @@ class Validator:
 
     async def _repeat(self, work: Callable[[], Awaitable[None]]) -> None:
         while True:
-            try:
-                await work()
-            except (Retryable, Rejected) as error:
-                logger.warning("%s", error)
-            except Reverted as error:
-                logger.warning("refused by the contract: %s", error)
+            await self._attempt(work)
             await self._node.wait()
+
+    async def _attempt(self, work: Callable[[], Awaitable[None]]) -> None:
+        try:
+            await work()
+        except (Retryable, Rejected) as error:
+            logger.warning("%s", error)
+        except Reverted as error:
+            logger.warning("refused by the contract: %s", error)
