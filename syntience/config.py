@@ -11,6 +11,7 @@ from syntience.layers import Layers, Secret, how_to_give
 
 DEFAULT_LISTEN_PORT = 7700
 HIGHEST_PORT = 65_535
+MOST_CONFIRMATIONS = 1_000
 _LEVELS = ("debug", "info", "warning", "error")
 _WILDCARDS = ("0.0.0.0", "::")  # noqa: S104 - compared with, not bound
 
@@ -45,20 +46,22 @@ class NodeSettings(OperatorSettings):
 
     Attributes:
         state_dir: the node's own state, which it must find again after a restart.
-        data_dir: the prepared data set, by default `data` inside `state_dir`.
+        data_dir: the prepared data set; None fetches it from the run's validators into `state_dir`.
         public_endpoint: the address that is registered on chain, under which others reach our server.
         metrics_port: None serves no metrics.
         allow_private_peers: fetch from private addresses too, as a devnet must.
+        confirmations: blocks that must follow an event before the node acts on it.
     """
 
     state_dir: Path
-    data_dir: Path
+    data_dir: Path | None
     listen_host: str
     listen_port: int
     public_endpoint: str
     metrics_host: str
     metrics_port: int | None
     allow_private_peers: bool
+    confirmations: int
 
 
 def operator_settings(layers: Layers) -> OperatorSettings:
@@ -77,21 +80,21 @@ def node_settings(layers: Layers) -> NodeSettings:
     operator = operator_settings(layers)
     host = layers.text("listen_host", "127.0.0.1")
     port = layers.integer("listen_port", low=1, high=HIGHEST_PORT, default=DEFAULT_LISTEN_PORT)
-    state_dir = layers.path("state")
     return NodeSettings(
         run_file=operator.run_file,
         rpc_url=operator.rpc_url,
         keystore=operator.keystore,
         password=operator.password,
         logs=operator.logs,
-        state_dir=state_dir,
-        data_dir=layers.path("data", state_dir / "data"),
+        state_dir=layers.path("state"),
+        data_dir=layers.path("data") if layers.has("data") else None,
         listen_host=host,
         listen_port=port,
         public_endpoint=_public_endpoint(layers, host, port),
         metrics_host=layers.text("metrics_host", "127.0.0.1"),
         metrics_port=layers.optional_integer("metrics_port", low=1, high=HIGHEST_PORT),
         allow_private_peers=layers.switch("allow_private_peers"),
+        confirmations=layers.integer("confirmations", low=0, high=MOST_CONFIRMATIONS, default=0),
     )
 
 

@@ -42,6 +42,9 @@ _SETTINGS = frozenset(
         "log_level",
         "log_json",
         "allow_private_peers",
+        "confirmations",
+        "operator_keystore",
+        "operator_password_file",
     }
 )
 

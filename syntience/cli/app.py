@@ -15,7 +15,7 @@ from typing import Annotated
 import typer
 
 from protocol.errors import Bug, OperatorError, Retryable, SyntienceError
-from syntience.cli import data, doctor, keys
+from syntience.cli import data, doctor, hunter, keys, miner, validator
 from syntience.errors import Interrupted
 
 EXIT_OPERATOR = 1
@@ -33,6 +33,9 @@ app = typer.Typer(
 )
 app.add_typer(keys.app, name="keys")
 app.add_typer(data.app, name="data")
+app.add_typer(miner.app, name="miner")
+app.add_typer(validator.app, name="validator")
+app.add_typer(hunter.app, name="hunter")
 app.command("doctor")(doctor.run_doctor)
 
 

@@ -37,7 +37,12 @@ StateOption = Annotated[
     Path | None, typer.Option("--state", metavar="DIR", help="The node's own state.")
 ]
 DataOption = Annotated[
-    Path | None, typer.Option("--data", metavar="DIR", help="The prepared data set.")
+    Path | None,
+    typer.Option(
+        "--data",
+        metavar="DIR",
+        help="The prepared data set; fetched from the run's validators by default.",
+    ),
 ]
 ListenHostOption = Annotated[
     str | None,
@@ -66,6 +71,23 @@ MetricsPortOption = Annotated[
 AllowPrivatePeersOption = Annotated[
     bool | None,
     typer.Option("--allow-private-peers", help="Fetch from private addresses too, as on a devnet."),
+]
+ConfirmationsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--confirmations",
+        metavar="BLOCKS",
+        help="Blocks that must follow an event before the node acts on it; 0 by default.",
+    ),
+]
+LastEpochOption = Annotated[
+    int | None,
+    typer.Option(
+        "--last-epoch",
+        metavar="N",
+        min=1,
+        help="End when this epoch is settled and paid; never by default.",
+    ),
 ]
 LogLevelOption = Annotated[
     str | None, typer.Option("--log-level", metavar="LEVEL", help="debug, info, warning or error.")

@@ -77,7 +77,8 @@ def test_node_settings__little_given__has_safe_defaults() -> None:
     settings = node()
     assert (settings.listen_host, settings.listen_port) == ("127.0.0.1", 7700)
     assert settings.public_endpoint == "http://127.0.0.1:7700"
-    assert settings.data_dir == Path("s/data")
+    assert settings.data_dir is None
+    assert settings.confirmations == 0
     assert settings.metrics_port is None
     assert settings.password is None
     assert not settings.allow_private_peers

@@ -1,0 +1,56 @@
+"""`syntience validator`: the validator's process."""
+
+from __future__ import annotations
+
+import typer
+
+from syntience.cli.options import (
+    AllowPrivatePeersOption,
+    ConfigOption,
+    ConfirmationsOption,
+    DataOption,
+    KeystoreOption,
+    LastEpochOption,
+    ListenHostOption,
+    ListenPortOption,
+    LogJsonOption,
+    LogLevelOption,
+    MetricsPortOption,
+    PasswordFileOption,
+    PublicEndpointOption,
+    RpcUrlOption,
+    RunOption,
+    StateOption,
+)
+from syntience.cli.role import run_job
+
+app = typer.Typer(help="Validate: score the miners and keep the run going.", no_args_is_help=True)
+
+
+@app.callback()
+def _group() -> None:
+    """Validate: score the miners and keep the run going."""
+
+
+@app.command("run")
+def run_validator(
+    context: typer.Context,
+    run: RunOption = None,
+    rpc_url: RpcUrlOption = None,
+    keystore: KeystoreOption = None,
+    password_file: PasswordFileOption = None,
+    state: StateOption = None,
+    data: DataOption = None,
+    listen_host: ListenHostOption = None,
+    listen_port: ListenPortOption = None,
+    public_endpoint: PublicEndpointOption = None,
+    metrics_port: MetricsPortOption = None,
+    allow_private_peers: AllowPrivatePeersOption = None,
+    confirmations: ConfirmationsOption = None,
+    last_epoch: LastEpochOption = None,
+    log_level: LogLevelOption = None,
+    log_json: LogJsonOption = None,
+    config: ConfigOption = None,
+) -> None:
+    """Validate a run until stopped. Needs a slot: see `syntience stake deposit`."""
+    run_job(context, "validator", last_epoch=last_epoch)

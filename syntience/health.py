@@ -1,0 +1,53 @@
+"""What a running node measures of itself, for whoever watches its metrics."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from node.node import Node
+from protocol.errors import Rejected
+from protocol.ports import Metrics
+from validator.report import RoundReport
+
+EVERY_S = 2.0
+_PREFIX_BYTES = 6
+"""A gauge is a double: it holds the first 48 bits of a root exactly, enough to see that two nodes agree."""
+
+_ROUNDS_BACK = 4
+
+logger = logging.getLogger(__name__)
+
+
+async def watch(node: Node, metrics: Metrics) -> None:
+    """Keeps the gauges up to date until cancelled."""
+    while True:
+        measure(node, metrics)
+        await asyncio.sleep(EVERY_S)
+
+
+def measure(node: Node, metrics: Metrics) -> None:
+    """Sets the gauges to what the node knows now."""
+    chain, follower = node.chain, node.follower
+    metrics.gauge("block", chain.block)
+    metrics.gauge("chain_time_seconds", chain.time)
+    metrics.gauge("round", chain.round)
+    metrics.gauge("epoch", chain.epoch)
+    metrics.gauge("head_round", follower.head)
+    metrics.gauge("head_root_prefix", int.from_bytes(follower.root[:_PREFIX_BYTES], "big"))
+    metrics.gauge("settled_epochs", len(chain.settled()))
+    metrics.gauge("outbox_waiting", node.outbox.waiting())
+    loss = _newest_loss(node)
+    if loss is not None:
+        metrics.gauge("heldout_loss", loss)
+
+
+def _newest_loss(node: Node) -> float | None:
+    """What this node, as a validator, last reported; scoring may lag a little behind the head."""
+    for round_ in range(node.follower.head - 1, node.follower.head - _ROUNDS_BACK, -1):
+        for record in node.board.get(f"reports/{round_}", node.me):
+            try:
+                return float.fromhex(RoundReport.from_bytes(record).heldout_loss)
+            except Rejected as error:
+                logger.debug("own report of round %d: %s", round_, error)
+    return None

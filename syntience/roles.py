@@ -1,0 +1,256 @@
+"""A role's process: check everything that can be wrong, wait for the account's slot, then work until stopped.
+
+What only the operator can mend ends the process with one line. What passes by itself, such as a slot that starts with the
+next epoch or validators that are not up yet, is waited for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from ledger.connection import Connection
+from ledger.contracts import Contracts
+from ledger.contracts.registry import Role
+from ledger.errors import EmptyBalance
+from ledger.runs import join, load_run_file
+from node.node import Node, NodeConfig
+from protocol.errors import Retryable
+from protocol.ids import Address, Epoch, Round
+from protocol.ports import Signer
+from protocol.runfile import RunFile
+from syntience.amounts import exact_tokens
+from syntience.config import NodeSettings
+from syntience.errors import DataMissing, RoleMismatch
+from syntience.health import watch
+from syntience.metrics import PrometheusMetrics, serve_metrics
+from syntience.ports import require_port
+from syntience.staking import minimum_stake
+from transport.server import Provider
+
+if TYPE_CHECKING:
+    from miner.behaviour import Behaviour
+
+logger = logging.getLogger(__name__)
+
+_LATER = Round(1 << 47)
+_POLL_S = 2.0
+_REMIND_S = 60.0
+_OPEN_AGAIN_S = 3.0
+
+
+class Trade(Enum):
+    """What a node does. A hunter needs no slot."""
+
+    MINER = "miner"
+    VALIDATOR = "validator"
+    HUNTER = "hunter"
+
+    @property
+    def role(self) -> Role:
+        """The slot that it needs."""
+        return {Trade.MINER: Role.MINER, Trade.VALIDATOR: Role.VALIDATOR}.get(self, Role.NONE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """What a role's process is to do.
+
+    Attributes:
+        behaviour: how a miner works; the others have one way only.
+        last_epoch: it ends when this epoch is settled and paid; None never.
+    """
+
+    trade: Trade
+    behaviour: str = "honest"
+    last_epoch: Epoch | None = None
+
+
+async def run_role(job: Job, settings: NodeSettings, signer: Signer) -> None:
+    """Works until cancelled or until the job is done.
+
+    Raises:
+        OperatorError: with what to mend; nothing was signed.
+    """
+    run_file = load_run_file(settings.run_file)
+    behaviour = _behaviour(job)
+    _check_data(settings)
+    require_port(settings.listen_host, settings.listen_port, flag="--listen-port")
+    metrics = PrometheusMetrics()
+    with serve_metrics(metrics, host=settings.metrics_host, port=settings.metrics_port):
+        await _stand_ready(job, settings, run_file, signer)
+        providers = behaviour.providers() if behaviour else {}
+        async with _open(settings, run_file, signer, providers) as node:
+            logger.info(
+                "%s ready",
+                job.trade.value,
+                extra={"account": node.me, "port": settings.listen_port},
+            )
+            async with asyncio.TaskGroup() as group:
+                watcher = group.create_task(watch(node, metrics))
+                await _work(job, node, behaviour)
+                watcher.cancel()
+    logger.info("%s done", job.trade.value)
+
+
+async def _work(job: Job, node: Node, behaviour: Behaviour | None) -> None:
+    match job.trade:
+        case Trade.MINER:
+            from miner.miner import Miner
+
+            await Miner(node, behaviour, last_epoch=job.last_epoch).run()
+        case Trade.VALIDATOR:
+            from validator.validator import Validator
+
+            await Validator(node, last_epoch=job.last_epoch).run()
+        case Trade.HUNTER:
+            from hunter.hunter import Hunter
+
+            await Hunter(node, last_epoch=job.last_epoch).run()
+
+
+def _behaviour(job: Job) -> Behaviour | None:
+    if job.trade is not Trade.MINER:
+        return None
+    from miner.cheats import behaviour_named
+
+    return behaviour_named(job.behaviour)
+
+
+def _check_data(settings: NodeSettings) -> None:
+    """A folder that was named must hold a data set; the node checks later that it is the run's."""
+    from training.dataset import MANIFEST
+
+    if settings.data_dir is not None and not (settings.data_dir / MANIFEST).is_file():
+        raise DataMissing(
+            f"there is no data set in {settings.data_dir}",
+            "make it with `syntience data prepare`, or leave out --data to fetch it from the run's validators",
+        )
+
+
+async def _stand_ready(job: Job, settings: NodeSettings, run_file: RunFile, signer: Signer) -> None:
+    """Checks the chain and the key, and waits until the key acts for an account with a slot."""
+    url = settings.rpc_url.reveal()
+    async with await Connection.open(url, chain_id=run_file.chain_id) as connection:
+        contracts = await join(run_file, connection)
+        if not await connection.balance(signer.address):
+            raise EmptyBalance(
+                f"{signer.address} holds no native currency and could pay for no transaction",
+                "send it some and start again",
+            )
+        if job.trade.role is not Role.NONE:
+            account = await wait_for_slot(contracts, run_file, job.trade.role, signer.address)
+            await _compare_endpoint(contracts, account, settings.public_endpoint)
+
+
+async def wait_for_slot(
+    contracts: Contracts, run_file: RunFile, role: Role, operator: Address
+) -> Address:
+    """Waits until an operator key acts for an account that is registered in a role.
+
+    Returns:
+        The account. Its slot may start only with the next epoch.
+
+    Raises:
+        RoleMismatch: the account has the other role, or the key was replaced.
+    """
+    told, told_at = "", 0.0
+    loop = asyncio.get_running_loop()
+    while True:
+        try:
+            reason = await _why_no_slot(contracts, run_file, role, operator)
+        except Retryable as error:
+            reason = str(error)
+        if reason is None:
+            break
+        if reason != told or loop.time() - told_at > _REMIND_S:
+            logger.warning("waiting: %s", reason)
+            told, told_at = reason, loop.time()
+        await asyncio.sleep(_POLL_S)
+    account = await contracts.registry.account_of_operator(operator)
+    assert account is not None
+    epoch = (await contracts.epochs.now()).epoch
+    if await contracts.registry.slot_of(account, epoch) is None:
+        logger.info("the slot of %s starts with epoch %d", account, epoch + 1)
+    return account
+
+
+async def _why_no_slot(
+    contracts: Contracts, run_file: RunFile, role: Role, operator: Address
+) -> str | None:
+    """What is missing until the key has a slot to work for, and how to get it; None if nothing is."""
+    name = role.name.lower()
+    least = exact_tokens(minimum_stake(run_file, role))
+    registry = contracts.registry
+    account = await registry.account_of_operator(operator)
+    if account is None:
+        return (
+            f"the key {operator} acts for no account in this run yet; register it: "
+            f"syntience stake deposit --role {name} --amount {least} --operator-keystore FILE"
+        )
+    present = await registry.operator_at(account, _LATER)
+    if present != operator:
+        raise RoleMismatch(
+            f"the key {operator} no longer acts for {account}",
+            f"start with the key file of its present operator {present}",
+        )
+    held = await registry.role_of(account)
+    if held is role:
+        return None
+    if held is not Role.NONE:
+        raise RoleMismatch(
+            f"{account} is a {held.name.lower()}, not a {name}",
+            f"run `syntience {held.name.lower()} run` with this key, or use another account's",
+        )
+    until = (await registry.faults_of(account)).until_epoch
+    if (await contracts.epochs.now()).epoch < until:
+        return f"{account} is excluded until epoch {until}; register again then"
+    return (
+        f"{account} holds no slot (any more); register it again with an active stake of at least {least}: "
+        f"syntience stake deposit --role {name}"
+    )
+
+
+async def _compare_endpoint(contracts: Contracts, account: Address, own: str) -> None:
+    registered = await contracts.registry.endpoint_of(account)
+    if registered != own:
+        logger.warning(
+            "others reach this node at %s as registered, not at %s; "
+            "change the former with `syntience stake set-endpoint`",
+            registered,
+            own,
+        )
+
+
+@asynccontextmanager
+async def _open(
+    settings: NodeSettings, run_file: RunFile, signer: Signer, providers: Mapping[str, Provider]
+) -> AsyncIterator[Node]:
+    """The open node, as soon as what it needs from others can be had."""
+    config = NodeConfig(
+        state_dir=settings.state_dir,
+        rpc_url=settings.rpc_url.reveal(),
+        host=settings.listen_host,
+        port=settings.listen_port,
+        data_dir=settings.data_dir,
+        allow_private=settings.allow_private_peers,
+        confirmations=settings.confirmations,
+    )
+    async with AsyncExitStack() as stack:
+        yield await _enter(stack, lambda: Node.open(config, run_file, signer, providers=providers))
+
+
+async def _enter(
+    stack: AsyncExitStack, open_node: Callable[[], AbstractAsyncContextManager[Node]]
+) -> Node:
+    while True:
+        try:
+            return await stack.enter_async_context(open_node())
+        except Retryable as error:
+            logger.warning("not ready yet: %s; trying again", error)
+        await asyncio.sleep(_OPEN_AGAIN_S)
