@@ -336,8 +336,6 @@ contract RewardsDistributor is IRewardsDistributor {
         uint256 bounty = post.bond * _bountyBps / RunLib.BPS;
         uint256 burned = post.bond - bounty;
         post.poster = address(0);
-        post.root = 0;
-        post.openChallenges = 0;
         _reserved = 0;
         bondsHeld -= burned;
         emit SettlementStruck(post.epoch, post.attempt, index, challenger, bounty, burned);
@@ -350,7 +348,8 @@ contract RewardsDistributor is IRewardsDistributor {
         pendingFees -= feesOf[epoch];
         nextEpoch = epoch + 1;
         _reserved = 0;
-        delete _post;
+        // The other words stay, so that the next post writes over used storage.
+        (_post.poster, _post.attempt) = (address(0), 0);
     }
 
     function _emit(uint64 epoch, uint256 emission) private {

@@ -32,7 +32,7 @@ library SettlementTree {
     /// @notice The node above two nodes.
     function parent(Node memory left, Node memory right) internal pure returns (Node memory) {
         return Node({
-            hash: keccak256(abi.encode(NODE_TAG, left.hash, left.w, left.amount, right.hash, right.w, right.amount)),
+            hash: _hashPair(left.hash, left.w, left.amount, right.hash, right.w, right.amount),
             w: left.w + right.w,
             amount: left.amount + right.amount
         });
@@ -47,20 +47,21 @@ library SettlementTree {
         pure
         returns (Node memory half, Node memory root)
     {
-        half = leaf;
+        half = Node(leaf.hash, leaf.w, leaf.amount);
         for (uint256 i = 0; i < HALF_DEPTH; ++i) {
-            half = _join(half, siblings[i], (index >> i) & 1 == 0);
+            _ascend(half, siblings[i], (index >> i) & 1 == 0);
         }
-        root = _join(half, siblings[HALF_DEPTH], index >> HALF_DEPTH == 0);
+        root = Node(half.hash, half.w, half.amount);
+        _ascend(root, siblings[HALF_DEPTH], index >> HALF_DEPTH == 0);
     }
 
     /// @notice The root above a leaf, from siblings of unchecked number.
     /// @return root Its hash; 0 if the number of siblings is wrong.
     function rootHash(Node memory leaf, uint256 index, Node[] calldata siblings) internal pure returns (bytes32 root) {
         if (siblings.length != SETTLEMENT_DEPTH) return 0;
-        Node memory node = leaf;
+        Node memory node = Node(leaf.hash, leaf.w, leaf.amount);
         for (uint256 i = 0; i < SETTLEMENT_DEPTH; ++i) {
-            node = _join(node, siblings[i], (index >> i) & 1 == 0);
+            _ascend(node, siblings[i], (index >> i) & 1 == 0);
         }
         return node.hash;
     }
@@ -83,7 +84,36 @@ library SettlementTree {
         }
     }
 
-    function _join(Node memory node, Node memory sibling, bool isLeft) private pure returns (Node memory) {
-        return isLeft ? parent(node, sibling) : parent(sibling, node);
+    /// @dev Replaces a node by the one above it.
+    function _ascend(Node memory node, Node calldata sibling, bool isLeft) private pure {
+        (bytes32 hash, uint128 w, uint128 amount) = (sibling.hash, sibling.w, sibling.amount);
+        node.hash = isLeft
+            ? _hashPair(node.hash, node.w, node.amount, hash, w, amount)
+            : _hashPair(hash, w, amount, node.hash, node.w, node.amount);
+        node.w += w;
+        node.amount += amount;
+    }
+
+    /// @dev keccak256(abi.encode(NODE_TAG, ...)) without allocating memory for each of thirteen levels.
+    function _hashPair(
+        bytes32 leftHash,
+        uint256 leftW,
+        uint256 leftAmount,
+        bytes32 rightHash,
+        uint256 rightW,
+        uint256 rightAmount
+    ) private pure returns (bytes32 hash) {
+        bytes32 tag = NODE_TAG;
+        assembly ("memory-safe") {
+            let free := mload(0x40)
+            mstore(free, tag)
+            mstore(add(free, 0x20), leftHash)
+            mstore(add(free, 0x40), leftW)
+            mstore(add(free, 0x60), leftAmount)
+            mstore(add(free, 0x80), rightHash)
+            mstore(add(free, 0xa0), rightW)
+            mstore(add(free, 0xc0), rightAmount)
+            hash := keccak256(free, 0xe0)
+        }
     }
 }
