@@ -16,6 +16,7 @@ from pathlib import Path
 from ledger.connection import Connection
 from ledger.events import EventReader
 from ledger.outbox import Outbox
+from ledger.outbox_pump import OutboxSettings
 from ledger.runs import join
 from node.chain import RunChain
 from node.checkpoints import Checkpoints
@@ -54,6 +55,7 @@ class NodeConfig:
         allow_private: talk to private addresses, as on a devnet.
         confirmations: blocks after which an event counts.
         store_bytes: most that the blob store may take on disk.
+        outbox: how transactions are watched; None as usual.
     """
 
     state_dir: Path
@@ -64,6 +66,7 @@ class NodeConfig:
     allow_private: bool = False
     confirmations: int = 0
     store_bytes: int = 20 << 30
+    outbox: OutboxSettings | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +125,9 @@ class Node:
             await chain.poll()
             me = await contracts.registry.account_of_operator(signer.address) or signer.address
             outbox = await stack.enter_async_context(
-                await Outbox.open(config.state_dir / "outbox.db", connection, signer)
+                await Outbox.open(
+                    config.state_dir / "outbox.db", connection, signer, settings=config.outbox
+                )
             )
             journal = Journal.open(config.state_dir / "journal.db")
             stack.callback(journal.close)
