@@ -97,7 +97,10 @@ class Settler:
         node, chain = self._node, self._node.chain
         if post.open_challenges or chain.time > post.window_ends:
             return
-        posted = chain.events.events(SettlementPosted, epoch=post.epoch)[-1]
+        posts = chain.events.events(SettlementPosted, epoch=post.epoch)
+        posted = next((each for each in posts if each.attempt == post.attempt), None)
+        if posted is None:
+            return
         tried = {
             (event.index, event.cell)
             for event in chain.events.events(LeafChallenged, epoch=post.epoch)

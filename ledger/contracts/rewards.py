@@ -24,6 +24,7 @@ class Post:
     window_ends: int
     open_challenges: int
     root: Hash32
+    amount: Units
     pot: Units
     bond: Units
 
@@ -109,8 +110,9 @@ class RewardsDistributor(Contract):
             window_ends=record.integer(4),
             open_challenges=record.integer(5),
             root=record.hash(6),
-            pot=Units(record.integer(7)),
-            bond=Units(record.integer(8)),
+            amount=Units(record.integer(7)),
+            pot=Units(record.integer(8)),
+            bond=Units(record.integer(9)),
         )
 
     async def challenge_of(
