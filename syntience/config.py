@@ -41,6 +41,13 @@ class OperatorSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AccountSettings(OperatorSettings):
+    """What a command that signs, sends and ends needs besides: where its transactions are kept until they are through."""
+
+    state_dir: Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NodeSettings(OperatorSettings):
     """What a role that keeps running needs besides.
 
@@ -68,10 +75,23 @@ def operator_settings(layers: Layers) -> OperatorSettings:
     """Settings of a command that signs with one key and ends."""
     return OperatorSettings(
         run_file=layers.path("run"),
-        rpc_url=_rpc_url(layers),
+        rpc_url=rpc_url_of(layers),
         keystore=layers.path("keystore"),
         password=layers.secret("password"),
         logs=log_settings(layers),
+    )
+
+
+def account_settings(layers: Layers) -> AccountSettings:
+    """Settings of a command that sends transactions; by default it keeps them in a folder beside the key file."""
+    operator = operator_settings(layers)
+    return AccountSettings(
+        run_file=operator.run_file,
+        rpc_url=operator.rpc_url,
+        keystore=operator.keystore,
+        password=operator.password,
+        logs=operator.logs,
+        state_dir=layers.path("state", operator.keystore.parent / "state"),
     )
 
 
@@ -111,7 +131,8 @@ def describe(settings: OperatorSettings) -> dict[str, str]:
     return {field.name: str(getattr(settings, field.name)) for field in fields(settings)}
 
 
-def _rpc_url(layers: Layers) -> Secret:
+def rpc_url_of(layers: Layers) -> Secret:
+    """The node of the chain, a secret because providers put their keys into it."""
     url = layers.secret("rpc_url")
     if url is None:
         raise ConfigError("the RPC URL is not set", how_to_give("rpc_url"))
@@ -123,9 +144,22 @@ def _rpc_url(layers: Layers) -> Secret:
 def _public_endpoint(layers: Layers, host: str, port: int) -> str:
     shown = f"[{host}]" if ":" in host else host
     default = None if host in _WILDCARDS else f"http://{shown}:{port}"
-    endpoint = layers.text("public_endpoint", default).rstrip("/")
-    parts = urlsplit(endpoint)
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.path:
+    return checked_endpoint(layers.text("public_endpoint", default))
+
+
+def checked_endpoint(text: str) -> str:
+    """An address under which others reach a node, in its plain form.
+
+    Raises:
+        ConfigError: no such address.
+    """
+    endpoint = text.rstrip("/")
+    try:
+        parts = urlsplit(endpoint)
+        plain = parts.port != 0 and not (parts.username or parts.path or parts.query)
+    except ValueError:
+        parts, plain = urlsplit(""), False
+    if parts.scheme not in ("http", "https") or not parts.hostname or not plain:
         raise ConfigError(
             f"the public endpoint {endpoint!r} is no plain http address",
             "write it as http://HOST:PORT, as others reach this machine",

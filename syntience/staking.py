@@ -14,10 +14,11 @@ from dataclasses import dataclass, replace
 from ledger.connection import Connection
 from ledger.contracts import Contracts
 from ledger.contracts.registry import Role
-from ledger.errors import ReceiptTimeout
+from ledger.errors import BadSignature, ReceiptTimeout
 from ledger.outbox import Outbox
+from ledger.recover import recover
 from ledger.transactions import Call
-from protocol.ids import Address, Epoch, Round, Units
+from protocol.ids import Address, Epoch, Hash32, Round, Units
 from protocol.ports import Signer
 from protocol.runfile import RunFile
 from protocol.submission import operator_consent_digest
@@ -186,13 +187,21 @@ async def withdraw(owner: Owner) -> Units:
     return unbonding.amount
 
 
-async def set_endpoint(owner: Owner, endpoint: str) -> None:
-    """Tells everybody where the account's node serves from now on."""
+async def set_endpoint(owner: Owner, endpoint: str) -> Address:
+    """Tells everybody where the account's node serves from now on; the owner's key or its operator's may.
+
+    Returns:
+        The account.
+    """
     await finish_earlier(owner.outbox)
-    await _require_registered_once(owner)
-    if await owner.contracts.registry.endpoint_of(owner.account) != endpoint:
-        call = owner.contracts.registry.set_endpoint_call(owner.account, endpoint)
-        await _send(owner, [call])
+    registry = owner.contracts.registry
+    account = await registry.account_of_operator(owner.account)
+    if account is None:
+        await _require_registered_once(owner)
+        account = owner.account
+    if await registry.endpoint_of(account) != endpoint:
+        await _send(owner, [registry.set_endpoint_call(account, endpoint)])
+    return account
 
 
 async def rotate_operator(owner: Owner, operator: OperatorConsent) -> Round:
@@ -201,7 +210,7 @@ async def rotate_operator(owner: Owner, operator: OperatorConsent) -> Round:
     await _require_registered_once(owner)
     registry = owner.contracts.registry
     if await registry.operator_at(owner.account, Round(_LATER)) != operator.operator:
-        await _require_free(owner, operator.operator)
+        await _require_usable(owner, operator)
         await _send(owner, [registry.rotate_operator_call(operator.operator, operator.signature)])
     return Round((await owner.contracts.epochs.now()).round + 1)
 
@@ -210,12 +219,7 @@ async def consent_to(
     account: Address, operator: Signer, contracts: Contracts, run_file: RunFile
 ) -> OperatorConsent:
     """The operator key's signed consent to act for an account, good for its next change of operator."""
-    digest = operator_consent_digest(
-        domain=run_file.domain,
-        run=run_file.run,
-        account=account,
-        nonce=await contracts.registry.operator_count(account),
-    )
+    digest = await _consent_digest(account, contracts, run_file)
     return OperatorConsent(operator=operator.address, signature=operator.sign_digest(digest))
 
 
@@ -242,6 +246,15 @@ def minimum_stake(run_file: RunFile, role: Role) -> Units:
     """The least active stake that holds a slot."""
     chain = run_file.spec.chain
     return chain.min_miner_stake if role is Role.MINER else chain.min_validator_stake
+
+
+async def _consent_digest(account: Address, contracts: Contracts, run_file: RunFile) -> Hash32:
+    return operator_consent_digest(
+        domain=run_file.domain,
+        run=run_file.run,
+        account=account,
+        nonce=await contracts.registry.operator_count(account),
+    )
 
 
 async def _send(owner: Owner, calls: list[Call]) -> None:
@@ -305,16 +318,27 @@ async def _require_free_key(owner: Owner, seat: Seat) -> None:
             f"{account} is registered with another operator, {present}",
             "change it with `syntience stake rotate-operator`",
         )
-    await _require_free(owner, seat.operator.operator)
+    await _require_usable(owner, seat.operator)
 
 
-async def _require_free(owner: Owner, operator: Address) -> None:
-    taken_by = await owner.contracts.registry.account_of_operator(operator)
+async def _require_usable(owner: Owner, consent: OperatorConsent) -> None:
+    """The registry takes a fresh key alone, and only with its own signature."""
+    taken_by = await owner.contracts.registry.account_of_operator(consent.operator)
     if taken_by is not None:
         whose = "this account" if taken_by == owner.account else taken_by
         raise StakingRefused(
-            f"the operator key {operator} served {whose} before",
+            f"the operator key {consent.operator} served {whose} before",
             "make a fresh one with `syntience keys new`: a key belongs to one account for ever",
+        )
+    digest = await _consent_digest(owner.account, owner.contracts, owner.run_file)
+    try:
+        signer = recover(digest, consent.signature)
+    except BadSignature:
+        signer = None
+    if signer != consent.operator:
+        raise StakingRefused(
+            f"the consent was not signed by {consent.operator} for {owner.account} as it is now",
+            f"make it with `syntience stake consent --account {owner.account}` and that key",
         )
 
 

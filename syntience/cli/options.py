@@ -36,6 +36,14 @@ PasswordFileOption = Annotated[
 StateOption = Annotated[
     Path | None, typer.Option("--state", metavar="DIR", help="The node's own state.")
 ]
+AccountStateOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--state",
+        metavar="DIR",
+        help="Keeps transactions until they are through; beside the key file by default.",
+    ),
+]
 DataOption = Annotated[
     Path | None,
     typer.Option(
@@ -72,6 +80,34 @@ AllowPrivatePeersOption = Annotated[
     bool | None,
     typer.Option("--allow-private-peers", help="Fetch from private addresses too, as on a devnet."),
 ]
+OperatorKeystoreOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--operator-keystore",
+        metavar="FILE",
+        help="The key file of the operator, the hot key that the node runs with.",
+    ),
+]
+OperatorPasswordFileOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--operator-password-file", metavar="FILE", help="Holds the operator key file's password."
+    ),
+]
+OperatorAddressOption = Annotated[
+    str | None,
+    typer.Option(
+        "--operator",
+        metavar="ADDRESS",
+        help="The operator's address, if its key file is elsewhere; needs --consent.",
+    ),
+]
+ConsentOption = Annotated[
+    str | None,
+    typer.Option(
+        "--consent", metavar="HEX", help="The operator's consent, from `syntience stake consent`."
+    ),
+]
 ConfirmationsOption = Annotated[
     int | None,
     typer.Option(
@@ -100,19 +136,23 @@ def layers_of(context: typer.Context, *, role: str | None = None) -> Layers:
     return read_layers(context.params, os.environ, role=role)
 
 
-def obtain_password(given: Secret | None, *, confirm: bool = False) -> str:
-    """The key file's password: the given one, else asked for at the terminal.
+def obtain_password(
+    given: Secret | None, *, confirm: bool = False, of_operator: bool = False
+) -> str:
+    """The password of the key file, or of the operator's: the given one, else asked for at the terminal.
 
     Raises:
         ConfigError: none was given and nobody can be asked.
     """
     if given is not None:
         return given.reveal()
+    whose = "operator's key file" if of_operator else "key file"
     if not sys.stdin.isatty():
+        prefix, variable = ("operator-", "OPERATOR_") if of_operator else ("", "")
         raise ConfigError(
-            "the key file's password is not set",
-            "give --password-file, SYNTIENCE_PASSWORD_FILE or SYNTIENCE_PASSWORD",
+            f"the {whose}'s password is not set",
+            f"give --{prefix}password-file, SYNTIENCE_{variable}PASSWORD_FILE or SYNTIENCE_{variable}PASSWORD",
         )
     return str(
-        typer.prompt("Password of the key file", hide_input=True, confirmation_prompt=confirm)
+        typer.prompt(f"Password of the {whose}", hide_input=True, confirmation_prompt=confirm)
     )
