@@ -15,7 +15,19 @@ from typing import Annotated
 import typer
 
 from protocol.errors import Bug, OperatorError, Retryable, SyntienceError
-from syntience.cli import data, deploy, devnet, doctor, hunter, keys, miner, stake, validator
+from syntience.cli import (
+    data,
+    deploy,
+    devnet,
+    doctor,
+    hunter,
+    keys,
+    miner,
+    rewards,
+    stake,
+    status,
+    validator,
+)
 from syntience.errors import Interrupted
 
 EXIT_OPERATOR = 1
@@ -34,12 +46,14 @@ app = typer.Typer(
 app.add_typer(keys.app, name="keys")
 app.add_typer(data.app, name="data")
 app.add_typer(stake.app, name="stake")
+app.add_typer(rewards.app, name="rewards")
 app.add_typer(miner.app, name="miner")
 app.add_typer(validator.app, name="validator")
 app.add_typer(hunter.app, name="hunter")
 app.add_typer(devnet.app, name="devnet")
 app.command("doctor")(doctor.run_doctor)
 app.command("deploy")(deploy.deploy_run)
+app.command("status")(status.show_status)
 
 
 def main() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -28,7 +29,7 @@ from syntience.staking import (
 )
 from tests.chain import Anvil
 from tests.ledger.world import World, deployed
-from tests.specs import tokens
+from tests.specs import SPEC, tokens
 
 ENDPOINT = "http://127.0.0.1:7700"
 
@@ -171,7 +172,8 @@ async def test_join_run__other_role_or_a_used_key__is_refused(world: World) -> N
 async def test_join_run__full_subnet__says_so_and_a_later_try_needs_no_new_deposit(
     own_anvil: Anvil, tmp_path: Path
 ) -> None:
-    async with deployed(own_anvil, tmp_path, max_miners=1) as world:
+    params = replace(SPEC.chain, max_miners=1)
+    async with deployed(own_anvil, tmp_path, params=params) as world:
         first, second = await _owner(world, tokens(100)), await _owner(world, tokens(100))
         await _join(first, _key(), stake=tokens(100))
         operator = _key()
