@@ -195,10 +195,7 @@ async def set_endpoint(owner: Owner, endpoint: str) -> Address:
     """
     await finish_earlier(owner.outbox)
     registry = owner.contracts.registry
-    account = await registry.account_of_operator(owner.account)
-    if account is None:
-        await _require_registered_once(owner)
-        account = owner.account
+    account = await _account_behind(owner)
     if await registry.endpoint_of(account) != endpoint:
         await _send(owner, [registry.set_endpoint_call(account, endpoint)])
     return account
@@ -285,6 +282,23 @@ async def _corrections(owner: Owner, seat: Seat) -> list[Call]:
     if seat.payout is not None and await registry.payout_of(account) != seat.payout:
         calls.append(registry.set_payout_call(seat.payout))
     return calls
+
+
+async def _account_behind(owner: Owner) -> Address:
+    """The account whose endpoint this key may set: its own, or the one that it operates in this round."""
+    registry = owner.contracts.registry
+    operates = await registry.account_of_operator(owner.account)
+    if operates in (None, owner.account) or await registry.operator_count(owner.account):
+        await _require_registered_once(owner)
+        return owner.account
+    assert operates is not None
+    round_ = (await owner.contracts.epochs.now()).round
+    if await registry.operator_at(operates, round_) != owner.account:
+        raise StakingRefused(
+            f"{owner.account} does not act for {operates} in round {round_}",
+            "sign with the owner's key, or try again in the next round if the key is new",
+        )
+    return operates
 
 
 async def _require_minimum(owner: Owner, role: Role, deposit: Units) -> None:
