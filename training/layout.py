@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ INDEX_BITS = 12
 CODE_BITS = 2
 SCALE_BYTES = 4
 MAX_CHUNK = 1 << INDEX_BITS
+_BUILDING = Lock()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,9 +128,18 @@ def flat_layout(model: ModelSpec) -> FlatLayout:
     return FlatLayout(shapes=shapes(model), offsets=offsets, size=size)
 
 
-@lru_cache(maxsize=16)
 def chunk_layout(model: ModelSpec, codec: CodecSpec) -> ChunkLayout:
-    """The one layout of a run's payloads. Raises ValueError for a codec that this version can't speak."""
+    """The one layout of a run's payloads. Raises ValueError for a codec that this version can't speak.
+
+    Layouts are compared by identity, and payloads are decoded in several threads at once: a cache alone would let two
+    threads that both ask first build one each.
+    """
+    with _BUILDING:
+        return _chunk_layout(model, codec)
+
+
+@lru_cache(maxsize=16)
+def _chunk_layout(model: ModelSpec, codec: CodecSpec) -> ChunkLayout:
     if codec.version != 1 or codec.bits != CODE_BITS:
         raise ValueError(
             f"codec version {codec.version} with {codec.bits} bits is not known here (known: version 1, 2 bits)"
