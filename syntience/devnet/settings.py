@@ -1,0 +1,83 @@
+"""What the operator of a devnet chooses, checked before anything starts."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+from syntience.devnet.presets import MOST_MINERS, PRESET_NAMES
+from syntience.errors import ConfigError
+
+MOST_VALIDATORS = 32
+NO_CHEATS = "none"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DevnetSettings:
+    """A devnet to run.
+
+    Attributes:
+        miners: honest ones; the cheats come on top.
+        cheats: kinds of cheating miners, one miner each.
+        seed: fixes keys and the model's first weights.
+        model: name of a preset.
+        data: the user's own text, None for the default one.
+        work: where data sets are cached and runs have their folders.
+        keep: leave the run's folder behind, with the chain's state.
+        json, svg: where to write the report and a picture of the table.
+    """
+
+    miners: int
+    validators: int
+    hunters: int
+    epochs: int
+    rounds_per_epoch: int
+    cheats: tuple[str, ...]
+    seed: int
+    model: str
+    work: Path
+    data: Path | None = None
+    keep: bool = False
+    json: Path | None = None
+    svg: Path | None = None
+
+    def __post_init__(self) -> None:
+        _within("--miners", self.miners, 1, MOST_MINERS - len(self.cheats))
+        _within("--validators", self.validators, 1, MOST_VALIDATORS)
+        _within("--hunters", self.hunters, 0, 16)
+        _within("--epochs", self.epochs, 1, 1_000)
+        _within("--rounds-per-epoch", self.rounds_per_epoch, 1, 1_000)
+        _within("--seed", self.seed, 0, (1 << 63) - 1)
+        if self.model not in PRESET_NAMES:
+            raise ConfigError(
+                f"there is no model {self.model!r}", f"choose --model {' or '.join(PRESET_NAMES)}"
+            )
+
+    @property
+    def rounds(self) -> int:
+        """Rounds in all."""
+        return self.epochs * self.rounds_per_epoch
+
+
+def parse_cheats(text: str, known: Collection[str]) -> tuple[str, ...]:
+    """`--cheat KIND[,KIND…]`; a kind may stand more than once, `none` stands alone.
+
+    Raises:
+        ConfigError: an unknown kind.
+    """
+    kinds = tuple(kind.strip() for kind in text.split(",") if kind.strip())
+    if kinds == (NO_CHEATS,):
+        return ()
+    for kind in kinds:
+        if kind not in known:
+            raise ConfigError(
+                f"there is no cheat {kind!r}",
+                f"choose --cheat {NO_CHEATS}, or some of {','.join(known)}",
+            )
+    return kinds
+
+
+def _within(flag: str, value: int, low: int, high: int) -> None:
+    if not low <= value <= high:
+        raise ConfigError(f"{flag} {value} is out of range", f"give {low} to {high}")
