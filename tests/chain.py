@@ -38,15 +38,20 @@ class Anvil:
 
     def rpc(self, method: str, *parameters: Any) -> Any:
         """One JSON-RPC request, without any of the code under test."""
+        answer = self.try_rpc(method, *parameters)
+        if "error" in answer:
+            raise AssertionError(f"{method}: {answer['error']}")
+        return answer["result"]
+
+    def try_rpc(self, method: str, *parameters: Any) -> dict[str, Any]:
+        """As `rpc`, but the whole answer, which may be an error."""
         body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": list(parameters)}
         request = urllib.request.Request(
             self.url, json.dumps(body).encode(), {"Content-Type": "application/json"}
         )
         with urllib.request.urlopen(request, timeout=30) as response:
-            answer = json.load(response)
-        if "error" in answer:
-            raise AssertionError(f"{method}: {answer['error']}")
-        return answer["result"]
+            answer: dict[str, Any] = json.load(response)
+        return answer
 
     def key(self, ether: int = 1_000) -> LocalSigner:
         """A fresh key that holds native currency."""
