@@ -36,7 +36,6 @@ class Challenge:
     challenger: Address
     deadline: int
     open: bool
-    bond: Units
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +125,6 @@ class RewardsDistributor(Contract):
             challenger=challenger,
             deadline=record.integer(1),
             open=record.truth(2),
-            bond=Units(record.integer(3)),
         )
 
     async def final_root(self, epoch: Epoch, *, block: BlockId = "latest") -> Hash32 | None:
