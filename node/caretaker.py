@@ -5,12 +5,26 @@ from __future__ import annotations
 import asyncio
 import logging
 
+from ledger.contracts.rewards import Post
 from ledger.errors import Reverted
-from ledger.event_types import MissingRevealPenalised, WeightsRevealed
+from ledger.event_types import (
+    LeafChallenged,
+    LeafOpened,
+    MissingRevealPenalised,
+    WeightsRevealed,
+)
 from ledger.outbox import Outbox
 from ledger.transactions import Call
 from node.chain import RunChain
-from node.chores import BeaconState, Chore, ChoreFacts, ChoreKind, due_chores, my_turn
+from node.chores import (
+    BeaconState,
+    Chore,
+    ChoreFacts,
+    ChoreKind,
+    OpenChallenge,
+    due_chores,
+    my_turn,
+)
 from protocol.beacon import Purpose
 from protocol.errors import Bug, Retryable
 from protocol.ids import Address, Epoch, Hash32, Round, Slot
@@ -84,6 +98,10 @@ class Caretaker:
                 )
             case ChoreKind.FINALISE_SETTLEMENT:
                 return contracts.rewards.finalise_settlement_call(Epoch(chore.number))
+            case ChoreKind.RESOLVE_TIMEOUT:
+                return contracts.rewards.resolve_timeout_call(
+                    Epoch(chore.number), index=chore.detail, cell=chore.cell
+                )
             case ChoreKind.VOID_EPOCH:
                 return contracts.rewards.void_epoch_call(Epoch(chore.number))
             case ChoreKind.POST_SETTLEMENT:
@@ -109,7 +127,26 @@ class Caretaker:
             next_epoch=await rewards.next_epoch(),
             post_window_ends=post.window_ends if post else None,
             post_challenges=post.open_challenges if post else 0,
+            unanswered=self._unanswered(post) if post and post.open_challenges else (),
         )
+
+    def _unanswered(self, post: Post) -> list[OpenChallenge]:
+        events = self._chain.events
+        opened = {
+            (event.attempt, event.index, event.cell)
+            for event in events.events(LeafOpened, epoch=post.epoch)
+        }
+        return [
+            OpenChallenge(
+                attempt=event.attempt,
+                index=event.index,
+                cell=event.cell,
+                deadline=event.deadline,
+            )
+            for event in events.events(LeafChallenged, epoch=post.epoch)
+            if event.attempt == post.attempt
+            and (event.attempt, event.index, event.cell) not in opened
+        ]
 
     async def _majority_roots(self) -> dict[Round, Hash32]:
         chain = self._chain

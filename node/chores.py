@@ -28,6 +28,7 @@ class ChoreKind(StrEnum):
     PENALISE_REVEAL = "penalise-reveal"
     FINALISE_SETTLEMENT = "finalise-settlement"
     VOID_EPOCH = "void-epoch"
+    RESOLVE_TIMEOUT = "resolve-timeout"
     POST_SETTLEMENT = "post-settlement"
     """Not among the due ones: who posts has to bring the tree."""
 
@@ -38,8 +39,9 @@ class Chore:
 
     Attributes:
         number: the round of a beacon or root, the epoch of everything else.
-        detail: the beacon's purpose, the validator slot, or 0.
-        attempt: tells a repeated chore (an expired beacon) from its first try.
+        detail: the beacon's purpose, the validator slot, the challenged leaf, or 0.
+        attempt: tells a repeated chore (an expired beacon, a second post) from its first try.
+        cell: of a challenged leaf.
         opened: the chain second after which it could be done.
         root: the root to finalise.
     """
@@ -48,13 +50,14 @@ class Chore:
     number: int
     detail: int = 0
     attempt: int = 0
+    cell: int = 0
     opened: int
     root: Hash32 | None = None
 
     @property
     def key(self) -> str:
         """Names the chore in the outbox, so that it is sent once."""
-        return f"{self.kind}/{self.number}/{self.detail}/{self.attempt}"
+        return f"{self.kind}/{self.number}/{self.detail}/{self.attempt}/{self.cell}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +66,16 @@ class BeaconState:
 
     target: int = 0
     value: Hash32 | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenChallenge:
+    """A leaf of the standing post that its poster has to open until `deadline`."""
+
+    attempt: int
+    index: int
+    cell: int
+    deadline: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +89,8 @@ class ChoreFacts:
             were not penalised yet.
         next_epoch: the epoch whose settlement is next in line.
         post_window_ends: end of the standing post's window, None without a post.
-        post_challenges: open challenges of the standing post.
+        post_challenges: how many challenges of the standing post the contract counts as open.
+        unanswered: those of them that are known.
     """
 
     time: int
@@ -87,6 +101,7 @@ class ChoreFacts:
     next_epoch: Epoch
     post_window_ends: int | None
     post_challenges: int
+    unanswered: Sequence[OpenChallenge] = ()
 
 
 def due_chores(facts: ChoreFacts, clock: RoundClock) -> list[Chore]:
@@ -171,6 +186,16 @@ def _settlement_chores(facts: ChoreFacts, clock: RoundClock) -> Iterator[Chore]:
                 number=epoch,
                 detail=slot,
                 opened=clock.weight_reveal_deadline(epoch),
+            )
+    for challenge in facts.unanswered:
+        if facts.time > challenge.deadline:
+            yield Chore(
+                kind=ChoreKind.RESOLVE_TIMEOUT,
+                number=facts.next_epoch,
+                detail=challenge.index,
+                attempt=challenge.attempt,
+                cell=challenge.cell,
+                opened=challenge.deadline,
             )
     if facts.post_window_ends is not None:
         if facts.time > facts.post_window_ends and not facts.post_challenges:

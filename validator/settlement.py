@@ -39,6 +39,7 @@ class Settler:
 
     def __init__(self, node: Node) -> None:
         self._node = node
+        self._taken_back: set[str] = set()
 
     async def work(self) -> None:
         """Posts, checks, challenges and opens whatever is due."""
@@ -46,6 +47,7 @@ class Settler:
         rewards = node.chain.contracts.rewards
         epoch = await rewards.next_epoch()
         await self._collect(epoch)
+        await self._take_back()
         if node.chain.time <= node.chain.clock.weight_reveal_deadline(epoch):
             return
         post = await rewards.current_post()
@@ -122,6 +124,26 @@ class Settler:
             await node.outbox.send(call, key)
             logger.warning("epoch %d: challenged leaf %d of a wrong settlement", post.epoch, index)
             return
+
+    async def _take_back(self) -> None:
+        """Takes back our bonds on challenges of posts that fell to another challenge."""
+        node = self._node
+        rewards = node.chain.contracts.rewards
+        mine = {
+            f"release/{event.epoch}/{event.attempt}/{event.index}/{event.cell}": event
+            for event in node.chain.events.events(LeafChallenged)
+            if event.challenger == node.signer.address
+        }
+        post = await rewards.current_post() if mine.keys() - self._taken_back else None
+        for key in mine.keys() - self._taken_back:
+            event = mine[key]
+            if post and (event.epoch, event.attempt) == (post.epoch, post.attempt):
+                continue
+            place = {"attempt": event.attempt, "index": event.index, "cell": event.cell}
+            challenge = await rewards.challenge_of(event.epoch, **place)
+            if challenge is not None and challenge.open:
+                await node.outbox.send(rewards.release_challenge_call(event.epoch, **place), key)
+            self._taken_back.add(key)
 
     async def _answer(self, post: Post, tree: SettlementTree) -> None:
         """Opens challenged leaves of a root that is right."""
