@@ -512,7 +512,7 @@ def subnet_spec(dataset: TokenDataset, **chain: int) -> RunSpec:
     """The spec of a stepped subnet over a data set."""
     params = replace(
         SPEC.chain,
-        **{**CLOCK, **chain},
+        **{**CLOCK, **chain},  # type: ignore[arg-type]  # seconds, blocks and amounts alike
         steps=INNER.steps,
         samples_per_round=INNER.steps * INNER.batch,
         train_samples=dataset.spec.train_samples,
