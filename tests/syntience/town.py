@@ -5,7 +5,7 @@ The model is so small that a round trains in milliseconds; everything else is as
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ledger.keys import SCRYPT_COST_MINIMUM, LocalSigner, create_key_file, new_private_key
@@ -14,6 +14,7 @@ from protocol.merkle import depth_of
 from protocol.runfile import RunFile
 from protocol.spec import ChainParams, InnerSpec, RunSpec
 from syntience.cli.app import run
+from syntience.ports import free_port
 from tests.chain import Anvil
 from tests.specs import CHAIN, MODEL, SPEC
 from training.parameters import initial_parameters
@@ -56,6 +57,7 @@ class Town:
     anvil: Anvil
     folder: Path
     founder: LocalSigner
+    ports: dict[str, int] = field(default_factory=dict)
 
     @property
     def run_file(self) -> Path:
@@ -109,15 +111,24 @@ class Town:
             str(self.path(key)),
         ]
 
+    def port(self, key: str) -> int:
+        """Where the node of an account serves; the same at every call."""
+        if key not in self.ports:
+            self.ports[key] = free_port()
+        return self.ports[key]
+
     def deposit(self, key: str, role: str, amount: str, *more: str) -> int:
         """`syntience stake deposit`; returns the exit status."""
-        chosen = ["--role", role, "--amount", amount, "--endpoint", "http://127.0.0.1:7700"]
+        endpoint = ["--endpoint", f"http://127.0.0.1:{self.port(key)}"]
+        chosen = ["--role", role, "--amount", amount, *endpoint]
         return run(["stake", "deposit", *chosen, *self.options(key), *more])
 
 
-def found_town(anvil: Anvil, folder: Path, *, genesis_in_s: int = 100_000) -> Town:
+def found_town(
+    anvil: Anvil, folder: Path, *, genesis_in_s: int = 100_000, chain: ChainParams = CHAIN
+) -> Town:
     """Deploys with the command itself; SYNTIENCE_PASSWORD must be set."""
-    spec = small_spec(folder / "data")
+    spec = small_spec(folder / "data", chain)
     (folder / "spec.json").write_bytes(spec.to_bytes())
     secret = new_private_key()
     founder = LocalSigner(secret)
