@@ -23,6 +23,8 @@ class Answer(Enum):
     """The pool or the base fee asks for more, or another transaction with this nonce waits."""
     NO_FUNDS = auto()
     """The sender can't pay."""
+    INVALID = auto()
+    """No node will ever take it: too little gas for its bytes, too much for a block, too large."""
     REFUSED = auto()
     """Something else; the outbox keeps trying."""
 
@@ -31,6 +33,18 @@ _MEANINGS = (
     (Answer.ACCEPTED, ("already known", "already imported", "known transaction", "already exists")),
     (Answer.NONCE_USED, ("nonce too low", "nonce is too low", "old nonce", "invalid nonce")),
     (Answer.NO_FUNDS, ("insufficient funds", "insufficient balance")),
+    (
+        Answer.INVALID,
+        (
+            "intrinsic gas",
+            "floor data gas",
+            "gas limit",
+            "oversized",
+            "max initcode",
+            "initcode size",
+            "exceeds the configured cap",
+        ),
+    ),
     (
         Answer.UNDERPRICED,
         (

@@ -1,32 +1,25 @@
 """One connection to an Ethereum node over HTTP: a deadline on every request, every failure in one of our kinds.
 
-Requests go through web3's asynchronous provider, but past its middleware: its formatters and contract objects cost more
-than the request (twelve processes poll twice a second), and they are untyped. A request that died with its connection is
-sent once more; all the methods that we use may be repeated without harm.
+Blocks and values are read straight from JSON into typed records; contract calls are encoded by `ledger.abi`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, NamedTuple, NoReturn, Self, cast
+from typing import NamedTuple, Self
 from urllib.parse import urlsplit
-
-import aiohttp
-from web3 import AsyncHTTPProvider, AsyncWeb3
-from web3.exceptions import BadResponseFormat, Web3Exception
-from web3.types import RPCEndpoint
 
 from ledger import json_rpc
 from ledger.errors import (
     Reverted,
-    RpcDenied,
     RpcRefused,
     RpcUnavailable,
     RpcUnreachable,
     WrongChain,
 )
+from ledger.http import Answer, JsonRpcClient
 from ledger.json_rpc import Json
 from ledger.reverts import revert_error
 from protocol.ids import Address, Hash32
@@ -46,7 +39,6 @@ class Request(NamedTuple):
 _BATCH = 100
 _RATE_LIMIT_CODES = (-32005, -32097, 429)
 _EXECUTION_REVERTED = 3
-_DROPPED = (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,11 +55,8 @@ class Head:
 class Connection:
     """Asks one node. Made by `open`, which checks what can be wrong with it; closed by `aclose`."""
 
-    def __init__(
-        self, provider: AsyncHTTPProvider, session: aiohttp.ClientSession, *, rpc_url: str
-    ) -> None:
-        self._web3: AsyncWeb3[AsyncHTTPProvider] = AsyncWeb3(provider)
-        self._session = session
+    def __init__(self, client: JsonRpcClient, *, rpc_url: str) -> None:
+        self._client = client
         self.rpc_url = rpc_url
         self.shown_url = _without_secrets(rpc_url)
         self._chain_id: int | None = None
@@ -91,15 +80,8 @@ class Connection:
             raise RpcUnreachable(
                 f"{rpc_url!r} is not an http(s) URL", "give one such as http://127.0.0.1:8545"
             )
-        timeout = aiohttp.ClientTimeout(total=timeout_s)
-        session = aiohttp.ClientSession(
-            raise_for_status=True, timeout=timeout, connector=aiohttp.TCPConnector(limit=8)
-        )
-        provider = AsyncHTTPProvider(
-            rpc_url, {"timeout": timeout}, exception_retry_configuration=None
-        )
-        await provider.cache_async_session(session)
-        connection = cls(provider, session, rpc_url=rpc_url)
+        client = JsonRpcClient(rpc_url, _without_secrets(rpc_url), timeout_s=timeout_s)
+        connection = cls(client, rpc_url=rpc_url)
         try:
             await connection._check_chain(chain_id)
         except BaseException:
@@ -115,7 +97,7 @@ class Connection:
 
     async def aclose(self) -> None:
         """Closes the sockets."""
-        await self._session.close()
+        await self._client.aclose()
 
     async def __aenter__(self) -> Self:
         return self
@@ -130,10 +112,8 @@ class Connection:
 
     async def request(self, method: str, parameters: list[Json], *, label: str = "") -> Json:
         """One JSON-RPC request."""
-        response = await self._send(
-            lambda: self._web3.provider.make_request(RPCEndpoint(method), parameters)
-        )
-        return _result(response, Request(method, parameters, label))
+        answer = await self._client.single(method, parameters)
+        return _result(answer, Request(method, parameters, label))
 
     async def batch(self, requests: Sequence[Request]) -> list[Json]:
         """Several requests in one round trip, results in order; raises the first error."""
@@ -144,16 +124,7 @@ class Connection:
         results: list[Json | Reverted | RpcRefused] = []
         for start in range(0, len(requests), _BATCH):
             part = requests[start : start + _BATCH]
-            pairs = [(RPCEndpoint(item.method), item.parameters) for item in part]
-            responses = await self._send(
-                lambda pairs=pairs: self._web3.provider.make_batch_request(pairs)
-            )
-            if not isinstance(responses, list) or len(responses) != len(part):
-                if isinstance(responses, dict):
-                    _result(responses, part[0])
-                raise RpcUnavailable(
-                    f"{self.shown_url} answered a batch of requests with something else"
-                )
+            responses = await self._client.batch([(item.method, item.parameters) for item in part])
             for item, response in zip(part, responses, strict=True):
                 try:
                     results.append(_result(response, item))
@@ -221,31 +192,6 @@ class Connection:
                 "give --rpc a node of that chain",
             )
 
-    async def _send(self, send: Any) -> Any:
-        try:
-            try:
-                return await send()
-            except _DROPPED:
-                return await send()
-        except aiohttp.ClientResponseError as error:
-            self._refuse_http(error)
-        except TimeoutError as error:
-            raise RpcUnavailable(f"{self.shown_url} did not answer in time") from error
-        except (aiohttp.ClientError, OSError) as error:
-            raise RpcUnavailable(f"{self.shown_url}: {error}") from error
-        except (BadResponseFormat, Web3Exception, ValueError, KeyError, TypeError) as error:
-            raise RpcUnavailable(
-                f"{self.shown_url} answered with something that is not JSON-RPC"
-            ) from error
-
-    def _refuse_http(self, error: aiohttp.ClientResponseError) -> NoReturn:
-        if error.status in (401, 403, 404):
-            raise RpcDenied(
-                f"{self.shown_url} answers with HTTP {error.status}",
-                "check the path and the API key in --rpc",
-            ) from error
-        raise RpcUnavailable(f"{self.shown_url} answers with HTTP {error.status}") from error
-
 
 def block_id(block: BlockId) -> str:
     """A block number or tag as JSON-RPC wants it."""
@@ -277,30 +223,29 @@ def head_of(value: Json) -> Head | None:
     )
 
 
-def _result(response: object, asked: Request) -> Json:
+def _result(answer: Answer, asked: Request) -> Json:
     """The result of a JSON-RPC response, or the typed error that it stands for."""
-    if not isinstance(response, dict):
-        raise RpcUnavailable("the node's answer is no JSON-RPC response")
-    error = response.get("error")
+    error = answer.get("error")
     if error is None:
-        if "result" not in response:
+        if "result" not in answer:
             raise RpcUnavailable("the node's answer has neither result nor error")
-        return cast(Json, response["result"])
-    if not isinstance(error, dict):
+        return answer["result"]
+    if not isinstance(error, Mapping):
         raise RpcUnavailable(f"the node answered {asked.method} with {error!r}")
-    code, message = error.get("code", 0), str(error.get("message", ""))
+    code, message = error.get("code"), str(error.get("message", ""))
     if code in _RATE_LIMIT_CODES:
         raise RpcUnavailable(f"the node limits requests: {message}")
     data = _revert_data(error.get("data"))
     if code == _EXECUTION_REVERTED or data or "execution reverted" in message:
         raise revert_error(data, label=asked.label or asked.method)
-    raise RpcRefused(asked.method, int(code), message)
+    raise RpcRefused(asked.method, code if isinstance(code, int) else 0, message)
 
 
-def _revert_data(value: object) -> bytes:
+def _revert_data(value: Json) -> bytes:
     """Nodes put the bytes of a revert into ``data``, or one level down in it, or after ``Reverted ``."""
-    if isinstance(value, dict):
-        value = value.get("data") or value.get("originalError", {}).get("data")
+    if isinstance(value, Mapping):
+        inner = value.get("originalError")
+        value = value.get("data") or (inner.get("data") if isinstance(inner, Mapping) else None)
     if not isinstance(value, str):
         return b""
     text = value.removeprefix("Reverted ")

@@ -32,9 +32,10 @@ from ledger.errors import (
 )
 from ledger.fees import DEFAULT_TIP, GWEI, offer
 from ledger.outbox_pump import OutboxSettings, Pump
-from ledger.outbox_store import Attempt, OutboxStore, Status
+from ledger.outbox_store import EXPIRED, Attempt, OutboxStore, Status
 from ledger.reverts import named_revert
-from ledger.transactions import Call, Fees, Receipt, sign_transaction
+from ledger.transactions import Call, Fees, Receipt, least_gas, sign_transaction
+from protocol.errors import Bug
 from protocol.ids import Address
 from protocol.ports import Signer
 
@@ -63,6 +64,7 @@ class Outbox:
         self._settings = settings
         self._nonces = asyncio.Lock()
         self._floor = 0
+        self._closed = False
         self._pump = Pump(store, connection, signer, settings)
 
     @classmethod
@@ -106,7 +108,7 @@ class Outbox:
         Raises:
             Reverted: the contract refuses the call. Nothing was sent if `tx_hash` is None; submitting the key
                 again tries again. Otherwise the refusal stands in a block and under this key for ever. Named ``Expired``
-                if the call's window closed before a block took it.
+                if the call's window closed before a block took it, ``NotAccepted`` if no node takes such a call.
             ReceiptTimeout, RpcUnavailable, FeeTooHigh: try again with the same key.
             EmptyBalance: the account can't pay.
             KeyReused: the key stands for another call.
@@ -178,8 +180,10 @@ class Outbox:
 
     async def aclose(self) -> None:
         """Stops the background task. What is still waiting is continued at the next start."""
-        await self._pump.stop()
-        self._store.close()
+        if not self._closed:
+            self._closed = True
+            await self._pump.stop()
+            self._store.close()
 
     async def __aenter__(self) -> Self:
         return self
@@ -205,6 +209,8 @@ class Outbox:
 
     async def _quote(self, call: Call) -> _Quote:
         """Asks the node, in one round trip, all that signing needs."""
+        if call.gas is not None and not least_gas(call) <= call.gas <= _GAS_LIMIT_MOST:
+            raise Bug(f"{call.label} can't run with {call.gas} gas")
         sender = self._signer.address
         answers = await self._connection.try_batch(
             [
@@ -221,7 +227,7 @@ class Outbox:
         if head is None:
             raise RpcUnavailable("the node has no blocks yet")
         if call.not_after is not None and head.time >= call.not_after:
-            raise named_revert("Expired", {"not_after": call.not_after}, label=call.label)
+            raise named_revert(EXPIRED, {"not_after": call.not_after}, label=call.label)
         fees = offer(
             base_fee=head.base_fee,
             tip=_tip(tip),

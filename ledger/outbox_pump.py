@@ -19,7 +19,7 @@ from ledger.connection import Connection, Head, Request, block_request, call_req
 from ledger.errors import EmptyBalance, FeeTooHigh, Reverted, RpcRefused, RpcUnavailable
 from ledger.fees import DEFAULT_TIP, GWEI, bumped, offer
 from ledger.json_rpc import Json
-from ledger.outbox_store import Attempt, Entry, OutboxStore, Outcome, Status
+from ledger.outbox_store import EXPIRED, Attempt, Entry, OutboxStore, Outcome, Status
 from ledger.transactions import Call, Fees, Receipt, sign_transaction
 from protocol.errors import Bug, Retryable, SyntienceError
 from protocol.ids import Address
@@ -74,6 +74,7 @@ class Pump:
         self._wake = asyncio.Event()
         self._waiters: dict[str, set[asyncio.Future[Entry]]] = {}
         self._sent_at: dict[str, float] = {}
+        self._invalid: dict[str, str] = {}
         self._failure: SyntienceError | None = None
         self._trouble = ""
         self._head = 0
@@ -209,15 +210,16 @@ class Pump:
 
     async def _mined(self, entry: Entry, answer: Json) -> None:
         receipt = Receipt.from_rpc(answer)
-        empty = any(item.empty for item in entry.attempts if item.hash == receipt.tx_hash)
-        if empty:
-            outcome = Outcome(expired=True)
+        mined = next(item for item in entry.attempts if item.hash == receipt.tx_hash)
+        if mined.given_up is not None:
+            outcome = Outcome(given_up=mined.given_up)
         elif receipt.succeeded:
             outcome = Outcome()
         else:
             outcome = await self._why(entry, receipt)
         self._store.mark_mined(entry.key, answer, outcome)
         self._sent_at.pop(entry.key, None)
+        self._invalid.pop(entry.key, None)
 
     async def _why(self, entry: Entry, receipt: Receipt) -> Outcome:
         """Runs a reverted transaction again on the state before its block, then after it, to see the error."""
@@ -279,8 +281,7 @@ class Pump:
         fees: Fees | None = None
         for entry in entries:
             attempt = entry.attempts[-1]
-            late = entry.call.not_after is not None and head.time >= entry.call.not_after
-            give_up = late and not attempt.empty
+            give_up = attempt.given_up is None and self._hopeless(entry, head) is not None
             stuck = head.number - attempt.block >= self._settings.bump_after_blocks
             blocked = entry.nonce == count or (head.base_fee or 0) > attempt.fees.maximum
             if give_up or (stuck and blocked):
@@ -309,19 +310,28 @@ class Pump:
                 return
             await self._send(entry.key, cheapest)
 
+    def _hopeless(self, entry: Entry, head: Head) -> str | None:
+        """Why the call itself won't be sent any more; None while there is hope."""
+        before = entry.attempts[-1].given_up if entry.attempts else None
+        if before is not None:
+            return before
+        if entry.call.not_after is not None and head.time >= entry.call.not_after:
+            return EXPIRED
+        return self._invalid.get(entry.key)
+
     async def _sign_again(self, entry: Entry, nonce: int, fees: Fees, head: Head) -> None:
-        """Signs a transaction with other fees or nonce; an empty one if its window has closed."""
-        empty = entry.call.not_after is not None and head.time >= entry.call.not_after
+        """Signs a transaction with other fees or nonce; an empty one if the call itself is hopeless."""
+        given_up = self._hopeless(entry, head)
         raw = sign_transaction(
-            _nothing(self._signer.address) if empty else entry.call,
+            _nothing(self._signer.address) if given_up is not None else entry.call,
             signer=self._signer,
             chain_id=self._connection.chain_id,
             nonce=nonce,
-            gas=_EMPTY_GAS if empty else entry.gas,
+            gas=_EMPTY_GAS if given_up is not None else entry.gas,
             fees=fees,
         )
         attempt = Attempt(
-            raw=raw.raw, hash=raw.hash, nonce=nonce, fees=fees, block=head.number, empty=empty
+            raw=raw.raw, hash=raw.hash, nonce=nonce, fees=fees, block=head.number, given_up=given_up
         )
         self._store.add_attempt(entry.key, attempt)
         try:
@@ -337,7 +347,9 @@ class Pump:
                 f"{self._signer.address} can't pay for {key} ({words})",
                 "send it native currency; the outbox waits",
             )
-        if answer in (Answer.UNDERPRICED, Answer.REFUSED):
+        if answer is Answer.INVALID and attempt.given_up is None:
+            self._invalid[key] = words
+        if answer in (Answer.INVALID, Answer.UNDERPRICED, Answer.REFUSED):
             self._trouble = words
             _LOG.info("%s was not taken: %s", key, words)
 

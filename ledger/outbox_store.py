@@ -35,6 +35,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import Connection as DatabaseConnection
 
+from ledger.abi import AbiValue
 from ledger.database import open_database
 from ledger.errors import Reverted, StoreBusy, StoreForeign
 from ledger.json_rpc import Json
@@ -67,7 +68,7 @@ _TRANSACTIONS = Table(
     Column("receipt", String),
     Column("revert", LargeBinary),
     Column("out_of_gas", Boolean, nullable=False),
-    Column("expired", Boolean, nullable=False),
+    Column("given_up", String),
     Column("created_at", Float, nullable=False),
     Index(
         "one_open_transaction_per_nonce",
@@ -83,12 +84,16 @@ _ATTEMPTS = Table(
     Column("key", String, nullable=False, index=True),
     Column("nonce", Integer, nullable=False),
     Column("raw", LargeBinary, nullable=False),
-    Column("empty", Boolean, nullable=False),
+    Column("given_up", String),
     Column("maximum", String, nullable=False),
     Column("priority", String),
     Column("block", Integer, nullable=False),
     Column("order", Integer, nullable=False),
 )
+
+
+EXPIRED = "Expired"
+"""Reason to give a call up: its window closed."""
 
 
 class Status(StrEnum):
@@ -101,14 +106,16 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """One signed form of a transaction. `block` was the head when it was signed; `empty` ones only use up the nonce."""
+    """One signed form of a transaction. `block` was the head when it was signed;
+    One with `given_up` only uses up the nonce; it says why the call itself was given up.
+    """
 
     raw: bytes
     hash: Hash32
     nonce: int
     fees: Fees
     block: int
-    empty: bool = False
+    given_up: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,17 +130,18 @@ class Entry:
     receipt: Receipt | None
     revert: bytes | None
     out_of_gas: bool
-    expired: bool
+    given_up: str | None
     attempts: tuple[Attempt, ...]
 
     def error(self) -> Reverted | None:
         """The typed error of a transaction that was reverted on chain."""
         if self.receipt is None:
             return None
-        if self.expired:
-            return named_revert(
-                "Expired", {"not_after": self.call.not_after or 0}, label=self.call.label
-            )
+        if self.given_up == EXPIRED:
+            arguments: dict[str, AbiValue] = {"not_after": self.call.not_after or 0}
+            return named_revert(EXPIRED, arguments, label=self.call.label)
+        if self.given_up is not None:
+            return named_revert("NotAccepted", {"node": self.given_up}, label=self.call.label)
         if self.receipt.succeeded:
             return None
         if self.out_of_gas:
@@ -150,12 +158,12 @@ class Outcome:
     Attributes:
         revert: data of the revert, if it could be found out.
         out_of_gas: the gas limit was too low.
-        expired: the window closed first, and an empty transaction took the nonce.
+        given_up: why an empty transaction took its nonce instead.
     """
 
     revert: bytes | None = None
     out_of_gas: bool = False
-    expired: bool = False
+    given_up: str | None = None
 
 
 class OutboxStore:
@@ -265,7 +273,7 @@ class OutboxStore:
                     not_after=call.not_after,
                     status=Status.PENDING,
                     out_of_gas=False,
-                    expired=False,
+                    given_up=None,
                     created_at=now,
                 )
             )
@@ -287,7 +295,7 @@ class OutboxStore:
                 receipt=json.dumps(receipt),
                 revert=outcome.revert,
                 out_of_gas=outcome.out_of_gas,
-                expired=outcome.expired,
+                given_up=outcome.given_up,
             )
 
     def mark_pending(self, key: str) -> None:
@@ -300,7 +308,7 @@ class OutboxStore:
                 receipt=None,
                 revert=None,
                 out_of_gas=False,
-                expired=False,
+                given_up=None,
             )
 
     def mark_final(self, key: str) -> None:
@@ -313,7 +321,7 @@ class OutboxStore:
         """(label, gas used) of every transaction that is in a block, oldest first."""
         query = (
             select(_TRANSACTIONS.c.label, _TRANSACTIONS.c.receipt)
-            .where(_TRANSACTIONS.c.receipt.is_not(None), ~_TRANSACTIONS.c.expired)
+            .where(_TRANSACTIONS.c.receipt.is_not(None), _TRANSACTIONS.c.given_up.is_(None))
             .order_by(_TRANSACTIONS.c.created_at)
         )
         with self._engine.begin() as database:
@@ -356,7 +364,7 @@ def _add_attempt(database: DatabaseConnection, key: str, attempt: Attempt) -> No
             key=key,
             nonce=attempt.nonce,
             raw=attempt.raw,
-            empty=attempt.empty,
+            given_up=attempt.given_up,
             maximum=str(attempt.fees.maximum),
             priority=None if attempt.fees.priority is None else str(attempt.fees.priority),
             block=attempt.block,
@@ -381,7 +389,7 @@ def _attempt(row: Row[tuple[object, ...]]) -> Attempt:
             maximum=int(row.maximum), priority=None if row.priority is None else int(row.priority)
         ),
         block=row.block,
-        empty=row.empty,
+        given_up=row.given_up,
     )
 
 
@@ -401,6 +409,6 @@ def _entry(row: Row[tuple[object, ...]], attempts: tuple[Attempt, ...]) -> Entry
         receipt=None if row.receipt is None else Receipt.from_rpc(json.loads(row.receipt)),
         revert=row.revert,
         out_of_gas=row.out_of_gas,
-        expired=row.expired,
+        given_up=row.given_up,
         attempts=attempts,
     )

@@ -161,6 +161,16 @@ def _signature(signer: Signer, message: bytes) -> tuple[int, int, int]:
     )
 
 
+def least_gas(call: Call) -> int:
+    """Gas below which no node takes a transaction: its own cost, or EIP-7623's floor for its data."""
+    zeros = call.data.count(0)
+    tokens = zeros + 4 * (len(call.data) - zeros)
+    intrinsic = 21_000 + 4 * tokens
+    if call.to is None:
+        intrinsic += 32_000 + 2 * ((len(call.data) + 31) // 32)
+    return max(intrinsic, 21_000 + 10 * tokens)
+
+
 def contract_address(creator: Address, nonce: int) -> Address:
     """Where the contract lands that an account creates with a nonce."""
     return to_address(keccak256(rlp([address_bytes(creator), _item(nonce)]))[12:])

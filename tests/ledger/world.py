@@ -22,6 +22,7 @@ from protocol.beacon import Purpose
 from protocol.clock import RoundClock
 from protocol.ids import Address, Epoch, Hash32, Round, Slot, Units
 from protocol.runfile import RunFile
+from protocol.spec import ChainParams
 from protocol.submission import SignedSubmission, Submission, operator_consent_digest
 from tests.chain import Anvil
 from tests.specs import SPEC, tokens
@@ -149,14 +150,16 @@ class World:
 
 
 @asynccontextmanager
-async def deployed(anvil: Anvil, folder: Path, **chain: int) -> AsyncIterator[World]:
+async def deployed(
+    anvil: Anvil, folder: Path, *, params: ChainParams = SPEC.chain
+) -> AsyncIterator[World]:
     """A fresh run on a chain whose time the test may move; genesis is a while away."""
     async with AsyncExitStack() as stack:
         connection = await stack.enter_async_context(await Connection.open(anvil.url))
         deployer = await stack.enter_async_context(
             await Outbox.open(folder / "deployer.sqlite3", connection, anvil.key(), settings=FAST)
         )
-        params = replace(SPEC.chain, genesis_time=anvil.time() + 10_000, **chain)
+        params = replace(params, genesis_time=anvil.time() + 10_000)
         run_file = await deploy(
             connection,
             deployer,
