@@ -30,6 +30,7 @@ class MinerFacts:
         holds_model: whether the node stands exactly at this round.
         prepared: whether the round's submission is signed and in the journal.
         committed: whether its commit was sent.
+        refused: whether the contract refused to take a commit, which it then does for ever.
         published: whether it was published.
         commits_late: whether the miner waits until the commit deadline is over.
     """
@@ -41,6 +42,7 @@ class MinerFacts:
     holds_model: bool
     prepared: bool
     committed: bool
+    refused: bool
     published: bool
     commits_late: bool = False
 
@@ -53,6 +55,8 @@ def next_step(facts: MinerFacts, clock: RoundClock) -> Step:
         ready = can_start and facts.time < deadline
         return Step.TRAIN if ready else Step.WAIT
     if not facts.committed:
+        if facts.refused:
+            return Step.WAIT
         if facts.commits_late:
             return Step.COMMIT if facts.time > deadline else Step.WAIT
         # The transaction lands in a later block than the one that the node has seen.

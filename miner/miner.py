@@ -74,6 +74,7 @@ class Miner:
         self._zero_root = zero_local_root(node.run_file.spec.model)
         self._others: tuple[Payload, ...] = ()
         self._missed = Round(0)
+        self._refused: set[Round] = set()
 
     async def run(self) -> None:
         """Works until cancelled, or until everything up to `last_epoch` is claimed."""
@@ -122,6 +123,7 @@ class Miner:
             holds_model=round_ == self._node.follower.head,
             prepared=self._node.journal.signed(_SUBMISSION, key) is not None,
             committed=self._node.outbox.known(f"commit/{round_}"),
+            refused=round_ in self._refused,
             published=bool(self._node.board.get(topic_of(round_), self._node.me)),
             commits_late=self._behaviour.commits_late,
         )
@@ -176,7 +178,11 @@ class Miner:
         call = node.chain.contracts.epochs.commit_call(round_, digest)
         if not self._behaviour.commits_late:
             call = call.within(node.chain.clock.put_deadline(round_), gas=_COMMIT_GAS)
-        await node.outbox.send(call, f"commit/{round_}")
+        try:
+            await node.outbox.send(call, f"commit/{round_}")
+        except Reverted:
+            self._refused.add(round_)
+            raise
         logger.info("round %d: committed %s", round_, digest.hex()[:16])
 
     def _publish(self, round_: Round) -> None:
