@@ -47,11 +47,12 @@ class Boards:
         """The validators' reports of a round."""
         return self._reports.get(round_, {})
 
-    def newest_reports(self) -> Mapping[Address, RoundReport]:
-        """Each validator's newest report."""
+    def newest_reports(self, *, last: Round) -> Mapping[Address, RoundReport]:
+        """Each validator's newest report of a round up to `last`."""
         return {
             validator: report
             for round_ in sorted(self._reports)
+            if round_ <= last
             for validator, report in self._reports[round_].items()
         }
 

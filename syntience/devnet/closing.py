@@ -74,7 +74,7 @@ class Closer:
                 wall_s=round(wall_s, 1),
             ),
             loss=LossSummary(heldout=heldout_losses(self.stage.first_loss, boards, last=last)),
-            miners=summarise_miners(self.players, picture, boards),
+            miners=summarise_miners(self.players, picture, boards, last=last),
             validators=summarise_validators(self.players, picture),
             hunters=summarise_hunters(self.players, picture),
             roots=summarise_roots(self.players, picture, boards, last=Round(last + 1)),

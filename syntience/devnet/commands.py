@@ -17,6 +17,8 @@ from syntience.supervisor import ProcessSpec, child_environment
 PASSWORD_FILE = "password.txt"  # noqa: S105 - a file's name
 _PROGRAM = (sys.executable, "-m", "syntience")
 _NEWCOMER_PORT = 7700
+_FEW_ARENAS = {"MALLOC_ARENA_MAX": "2"}
+"""A dozen processes share one machine: glibc would keep freed memory once for each thread."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +44,7 @@ def process_of(player: Player, scene: Scene) -> ProcessSpec:
         name=player.name,
         command=command_of(player, scene),
         log_file=files_of(player, scene.folder).log,
-        environment=child_environment(os.environ),
+        environment=child_environment(os.environ, _FEW_ARENAS),
         folder=scene.folder,
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ledger.connection import Connection
 from syntience.anvil import Anvil
@@ -55,7 +55,8 @@ class Performance:
         view = self._view()
         self.display.update(view)
         if self.settings.svg is not None:
-            write_atomically(self.settings.svg, to_svg(view).encode())
+            told = tuple(event for event in view.events if event.kind != "info")
+            write_atomically(self.settings.svg, to_svg(replace(view, events=told)).encode())
 
     async def _open(self) -> None:
         in_time = await raise_curtain(

@@ -195,7 +195,7 @@ def build_spec(
             mu_gamma="0.95",
             mu_margin="1.25",
             phi="0.75",
-            rand_samples=32,
+            rand_samples=64,
             peers_per_round=MOST_MINERS,
             max_steps_behind=3,
             rating_mu="25",

@@ -88,7 +88,7 @@ def view_of(
             for loss in heldout_losses(first_loss, onlooker.boards, last=last)
             if math.isfinite(loss)
         ),
-        miners=summarise_miners(players, picture, onlooker.boards),
+        miners=summarise_miners(players, picture, onlooker.boards, last=last),
         validators=summarise_validators(players, picture),
         hunters=summarise_hunters(players, picture),
         roots=summarise_roots(players, picture, onlooker.boards, last=Round(last + 1)),

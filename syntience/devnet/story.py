@@ -81,6 +81,8 @@ def _line(
         case SettlementFinalised():
             amount = show_tokens(event.amount)
             return EventLine(kind="reward", text=f"epoch {event.epoch} settled: {amount} SYN")
+        case Excluded() if event.faults > 1:
+            return None  # it was out already
         case (
             FaultProven() | SettlementStruck() | LeafChallenged() | ChallengeExpired() | Excluded()
         ):

@@ -17,10 +17,10 @@ _NOTHING = Units(0)
 
 
 def summarise_miners(
-    players: Sequence[Player], picture: Picture, boards: Boards
+    players: Sequence[Player], picture: Picture, boards: Boards, *, last: Round
 ) -> tuple[MinerSummary, ...]:
     """The miners, in the order of the players."""
-    peers = _peers(boards)
+    peers = _peers(boards, last)
     return tuple(
         MinerSummary(
             address=player.account,
@@ -112,10 +112,10 @@ def _agreeing(names: Iterable[str], root: Hash32, told: Mapping[str, frozenset[H
     return sum(told.get(name) == frozenset({root}) for name in names)
 
 
-def _peers(boards: Boards) -> dict[Address, list[PeerReport]]:
+def _peers(boards: Boards, last: Round) -> dict[Address, list[PeerReport]]:
     """What the validators' newest reports say of each miner."""
     found: dict[Address, list[PeerReport]] = {}
-    for report in boards.newest_reports().values():
+    for report in boards.newest_reports(last=last).values():
         for peer in report.peers:
             found.setdefault(peer.miner, []).append(peer)
     return found
