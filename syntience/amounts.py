@@ -27,7 +27,8 @@ def parse_tokens(text: str, *, flag: str) -> Units:
             units = Decimal(cleaned) * UNITS_PER_TOKEN
         except InvalidOperation:
             units = Decimal("NaN")
-        if len(cleaned) > _MOST_DIGITS or not units.is_finite() or units < 0 or units % 1:
+        possible = units.is_finite() and 0 <= units < 10**_MOST_DIGITS
+        if not possible or len(cleaned) > _MOST_DIGITS or units % 1:
             raise ConfigError(
                 f"{text!r} is no amount of tokens",
                 f"give {flag} as a decimal number such as 100 or 12.5",

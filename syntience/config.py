@@ -54,7 +54,8 @@ class NodeSettings(OperatorSettings):
     Attributes:
         state_dir: the node's own state, which it must find again after a restart.
         data_dir: the prepared data set; None fetches it from the run's validators into `state_dir`.
-        public_endpoint: the address that is registered on chain, under which others reach our server.
+        public_endpoint: under which others should reach our server, to compare with what is registered; None where it
+            can't be told from the host that we listen on.
         metrics_port: None serves no metrics.
         allow_private_peers: fetch from private addresses too, as a devnet must.
         confirmations: blocks that must follow an event before the node acts on it.
@@ -64,7 +65,7 @@ class NodeSettings(OperatorSettings):
     data_dir: Path | None
     listen_host: str
     listen_port: int
-    public_endpoint: str
+    public_endpoint: str | None
     metrics_host: str
     metrics_port: int | None
     allow_private_peers: bool
@@ -141,10 +142,13 @@ def rpc_url_of(layers: Layers) -> Secret:
     return url
 
 
-def _public_endpoint(layers: Layers, host: str, port: int) -> str:
+def _public_endpoint(layers: Layers, host: str, port: int) -> str | None:
+    if layers.has("public_endpoint"):
+        return checked_endpoint(layers.text("public_endpoint"))
+    if host in _WILDCARDS:
+        return None
     shown = f"[{host}]" if ":" in host else host
-    default = None if host in _WILDCARDS else f"http://{shown}:{port}"
-    return checked_endpoint(layers.text("public_endpoint", default))
+    return checked_endpoint(f"http://{shown}:{port}")
 
 
 def checked_endpoint(text: str) -> str:

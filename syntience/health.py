@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 
+from ledger.contracts.registry import Role
 from node.node import Node
-from protocol.errors import Rejected
+from protocol.errors import Rejected, Retryable
+from protocol.ids import Epoch
 from protocol.ports import Metrics
 from validator.report import RoundReport
 
@@ -19,11 +21,35 @@ _ROUNDS_BACK = 4
 logger = logging.getLogger(__name__)
 
 
-async def watch(node: Node, metrics: Metrics) -> None:
-    """Keeps the gauges up to date until cancelled."""
+async def watch(node: Node, metrics: Metrics, role: Role) -> None:
+    """Keeps the gauges up to date, and says in each epoch whether there is a slot to work in, until cancelled."""
+    told = Epoch(0)
     while True:
         measure(node, metrics)
+        if role is not Role.NONE and node.chain.epoch > told:
+            try:
+                await _tell_slot(node, metrics, role)
+                told = node.chain.epoch
+            except Retryable as error:
+                logger.debug("slot of %s: %s", node.me, error)
         await asyncio.sleep(EVERY_S)
+
+
+async def _tell_slot(node: Node, metrics: Metrics, role: Role) -> None:
+    epoch = node.chain.epoch
+    snapshot = await node.chain.snapshot(epoch)
+    find = snapshot.miner_slot if role is Role.MINER else snapshot.validator_slot
+    slot = find(node.me)
+    metrics.gauge("has_slot", slot is not None)
+    if slot is None:
+        logger.warning(
+            "epoch %d: %s holds no slot; see `syntience status`",
+            epoch,
+            node.me,
+            extra={"epoch": epoch},
+        )
+    else:
+        logger.info("epoch %d: slot %d", epoch, slot, extra={"epoch": epoch, "slot": slot})
 
 
 def measure(node: Node, metrics: Metrics) -> None:

@@ -12,6 +12,8 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING
 
 from ledger.connection import Connection
@@ -26,7 +28,7 @@ from protocol.ports import Signer
 from protocol.runfile import RunFile
 from syntience.amounts import exact_tokens
 from syntience.config import NodeSettings
-from syntience.errors import DataMissing, RoleMismatch
+from syntience.errors import ConfigError, DataMissing, RoleMismatch
 from syntience.health import watch
 from syntience.metrics import PrometheusMetrics, serve_metrics
 from syntience.ports import require_port
@@ -80,6 +82,7 @@ async def run_role(job: Job, settings: NodeSettings, signer: Signer) -> None:
     run_file = load_run_file(settings.run_file)
     behaviour = _behaviour(job)
     _check_data(settings)
+    _check_state(settings.state_dir)
     require_port(settings.listen_host, settings.listen_port, flag="--listen-port")
     metrics = PrometheusMetrics()
     with serve_metrics(metrics, host=settings.metrics_host, port=settings.metrics_port):
@@ -92,7 +95,7 @@ async def run_role(job: Job, settings: NodeSettings, signer: Signer) -> None:
                 extra={"account": node.me, "port": settings.listen_port},
             )
             async with asyncio.TaskGroup() as group:
-                watcher = group.create_task(watch(node, metrics))
+                watcher = group.create_task(watch(node, metrics, job.trade.role))
                 await _work(job, node, behaviour)
                 watcher.cancel()
     logger.info("%s done", job.trade.value)
@@ -133,6 +136,18 @@ def _check_data(settings: NodeSettings) -> None:
         )
 
 
+def _check_state(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise ConfigError(
+            f"can't keep the node's state in {folder} ({error.strerror or error})",
+            "choose another folder with --state, or make room",
+        ) from error
+
+
 async def _stand_ready(job: Job, settings: NodeSettings, run_file: RunFile, signer: Signer) -> None:
     """Checks the chain and the key, and waits until the key acts for an account with a slot."""
     url = settings.rpc_url.reveal()
@@ -143,9 +158,32 @@ async def _stand_ready(job: Job, settings: NodeSettings, run_file: RunFile, sign
                 f"{signer.address} holds no native currency and could pay for no transaction",
                 "send it some and start again",
             )
+        await _warn_of_bonds(job, run_file, contracts, signer.address)
         if job.trade.role is not Role.NONE:
             account = await wait_for_slot(contracts, run_file, job.trade.role, signer.address)
             await _compare_endpoint(contracts, account, settings.public_endpoint)
+
+
+async def _warn_of_bonds(
+    job: Job, run_file: RunFile, contracts: Contracts, sender: Address
+) -> None:
+    """Bonds are paid by the key that sends; without them a proof or a settlement is left to others."""
+    chain = run_file.spec.chain
+    bonds = {
+        Trade.VALIDATOR: ("post a settlement", chain.settlement_bond),
+        Trade.HUNTER: ("prove a fraud", chain.challenge_bond),
+    }
+    if job.trade in bonds:
+        deed, bond = bonds[job.trade]
+        held = await contracts.token.balance_of(sender)
+        if held < bond:
+            logger.warning(
+                "%s holds %s tokens and needs a bond of %s to %s; send it some",
+                sender,
+                exact_tokens(held),
+                exact_tokens(bond),
+                deed,
+            )
 
 
 async def wait_for_slot(
@@ -216,9 +254,9 @@ async def _why_no_slot(
     )
 
 
-async def _compare_endpoint(contracts: Contracts, account: Address, own: str) -> None:
+async def _compare_endpoint(contracts: Contracts, account: Address, own: str | None) -> None:
     registered = await contracts.registry.endpoint_of(account)
-    if registered != own:
+    if own is not None and registered != own:
         logger.warning(
             "others reach this node at %s as registered, not at %s; "
             "change the former with `syntience stake set-endpoint`",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -67,6 +68,8 @@ class RunStatus:
         root: the newest finalised state root, of the start of `root_round`.
         miners, validators: slots held in the epoch under way.
         settled, void: epochs.
+        windows_s: length of each phase, in order.
+        min_stakes: the least stake by role.
     """
 
     run: Hash32
@@ -83,6 +86,9 @@ class RunStatus:
     validators: int
     settled: tuple[Epoch, ...]
     void: tuple[Epoch, ...]
+    rounds_per_epoch: int
+    windows_s: Mapping[str, int]
+    min_stakes: Mapping[str, Units]
     account: AccountStatus | None
 
 
@@ -122,6 +128,7 @@ def phase_at(clock: RoundClock, time: int) -> tuple[str, int]:
 
 
 async def _status(run: RunFile, chain: RunChain, account: AccountStatus | None) -> RunStatus:
+    params = run.spec.chain
     phase, left_s = phase_at(chain.clock, chain.time)
     snapshot = await chain.snapshot(Epoch(max(1, chain.epoch)))
     finalised = max(chain.events.events(RootFinalised), key=lambda e: e.round, default=None)
@@ -140,6 +147,15 @@ async def _status(run: RunFile, chain: RunChain, account: AccountStatus | None) 
         validators=len(snapshot.validators),
         settled=tuple(sorted(chain.settled())),
         void=tuple(sorted({event.epoch for event in chain.events.events(EpochVoided)})),
+        rounds_per_epoch=params.rounds_per_epoch,
+        windows_s={
+            "train": params.train_s,
+            "commit": params.put_s,
+            "publish": params.publish_s,
+            "attest": params.attest_s,
+            "apply": params.apply_s,
+        },
+        min_stakes={"miner": params.min_miner_stake, "validator": params.min_validator_stake},
         account=account,
     )
 

@@ -75,9 +75,15 @@ def show_status(
 
 
 def _lines(status: RunStatus) -> Iterator[tuple[str, str]]:
+    from syntience.amounts import exact_tokens
+
     yield "run", f"0x{status.run.hex()} on chain {status.chain_id}, block {status.block}"
     yield "round", f"{status.round}, epoch {status.epoch}"
     yield "phase", f"{status.phase}, {status.phase_ends_in_s:,} s more"
+    windows = ", ".join(f"{phase} {length} s" for phase, length in status.windows_s.items())
+    yield "windows", f"{windows}; {status.rounds_per_epoch} rounds an epoch"
+    least = (f"{role} {exact_tokens(stake)}" for role, stake in status.min_stakes.items())
+    yield "stakes", f"at least {', '.join(least)} tokens"
     if status.root is not None:
         yield "model", f"root {status.root.hex()[:16]} at the start of round {status.root_round}"
     yield "nodes", f"{status.miners} miners, {status.validators} validators"
@@ -136,6 +142,7 @@ def _plain(status: RunStatus) -> dict[str, object]:
     account = status.account
     return {
         **{field.name: _value(getattr(status, field.name)) for field in fields(status)},
+        "min_stakes": {role: str(stake) for role, stake in status.min_stakes.items()},
         "account": None
         if account is None
         else {

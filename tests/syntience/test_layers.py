@@ -143,7 +143,6 @@ def test_missing__required_setting__names_all_three_ways(name: str) -> None:
         ({"public_endpoint": "h:1"}, "no plain http address"),
         ({"public_endpoint": "http://u:p@h:1"}, "no plain http address"),
         ({"public_endpoint": "http://h:1/path"}, "no plain http address"),
-        ({"listen_host": "0.0.0.0"}, "public endpoint is not set"),
     ],
 )
 def test_wrong__value__is_one_line_with_a_fix(flags: dict[str, object], complaint: str) -> None:
@@ -185,6 +184,12 @@ def test_file__mistakes__are_named(tmp_path: Path, text: str, complaint: str) ->
 def test_file__missing__says_so(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"can't read the configuration file .*--config"):
         read_layers({"config": tmp_path / "none"}, {})
+
+
+def test_public_endpoint__every_address_of_the_machine__is_unknown_unless_given() -> None:
+    assert node({"listen_host": "0.0.0.0"}).public_endpoint is None
+    given = node({"listen_host": "0.0.0.0", "public_endpoint": "http://h:1"})
+    assert given.public_endpoint == "http://h:1"
 
 
 def test_public_endpoint__ipv6__is_bracketed() -> None:

@@ -220,6 +220,16 @@ def test_role__another_run_s_data__says_so(
     assert "holds another data set than the run's: give the right --data" in line
 
 
+@pytest.mark.parametrize("command", ["miner", "validator", "hunter"])
+def test_role__state_that_can_t_be_kept__says_so(
+    town: Town, stranger: str, refusal: Callable[[list[str]], str], command: str
+) -> None:
+    state = str(town.run_file / "state")
+    line = refusal(_replaced(_commands(town, stranger)[command], "--state", state))
+    assert f"can't keep the node's state in {state}" in line
+    assert "choose another folder with --state" in line
+
+
 def test_role__unknown_behaviour__names_those_that_exist(
     town: Town, stranger: str, refusal: Callable[[list[str]], str]
 ) -> None:
@@ -299,6 +309,8 @@ def test_stake__from_deposit_to_withdrawal__prints_where_the_account_stands(
     assert shown["stake"] == "200.25 tokens"
     assert re.fullmatch(r"before genesis, [\d,]+ s more", shown["phase"])
     assert re.fullmatch(r"miner \d+", shown["slot"])
+    assert shown["windows"].startswith("train 8 s, commit 4 s, publish 4 s, ")
+    assert shown["stakes"] == "at least miner 100, validator 1000 tokens"
 
     agreed = ["stake", "consent", "--account", owner.address, *town.options("life-later")]
     assert run(agreed) == 0
@@ -312,6 +324,7 @@ def test_stake__from_deposit_to_withdrawal__prints_where_the_account_stands(
     assert run(["status", "--json", *town.options("life")]) == 0
     status = json.loads(capsys.readouterr().out)
     assert status["account"]["unbonding"] == str(tokens(200.25))
+    assert status["min_stakes"] == {"miner": str(tokens(100)), "validator": str(tokens(1000))}
     assert (status["round"], status["epoch"], status["settled"]) == (0, 0, [])
     assert run(["stake", "withdraw", *town.options("life")]) == 1
     assert re.search(r"200.25 tokens are locked for [\d,]+ s more", capsys.readouterr().err)
@@ -357,6 +370,23 @@ def _refused_elsewhere(town: Town) -> str:
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
     return done.stderr
+
+
+def test_deploy__wrong_node_key_or_password__says_so(
+    town: Town,
+    refusal: Callable[[list[str]], str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    spec = ["--spec", str(town.folder / "spec.json"), "--out", str(tmp_path / "run.json")]
+    key = ["--keystore", str(town.path("founder"))]
+    assert "no Ethereum node answers" in refusal(["deploy", "--rpc", NOBODY, *key, *spec])
+    none = ["--keystore", str(tmp_path / "none.json")]
+    assert "there is no key file" in refusal(["deploy", "--rpc", NOBODY, *none, *spec])
+    monkeypatch.setenv("SYNTIENCE_PASSWORD", "wrong")
+    line = refusal(["deploy", "--rpc", town.anvil.url, *key, *spec])
+    assert "the password does not open the key file" in line
+    assert not (tmp_path / "run.json").exists()
 
 
 def test_deploy__run_file_exists__is_not_overwritten(

@@ -79,6 +79,15 @@ def test_miner__stopped_while_it_waits__ends_at_once(town: Town) -> None:
     assert "Traceback" not in miner.log.read_text()
 
 
+def test_miner__left_the_run__waits_to_be_registered_again(town: Town) -> None:
+    town.key("gone", tokens=tokens(100))
+    assert town.deposit("gone", "miner", "100") == 0
+    assert run(["stake", "exit", *town.options("gone")]) == 0
+    with started(town, *role_command(town, "miner", "gone")) as miner:
+        miner.until(r"waiting: \w+ holds no slot \(any more\); register it again")
+        assert miner.stop() == 143
+
+
 def test_role__key_of_another_role_or_of_a_former_operator__says_so(
     town: Town, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -107,5 +116,7 @@ def test_role__everything_there__is_ready_and_stops_on_sigterm(town: Town, role:
         assert town.deposit(key, role, "1000") == 0
     with started(town, *role_command(town, role, key, "--log-json")) as process:
         process.until(f'"message": "{role} ready"')
+        if role == "hunter":
+            assert "needs a bond of 5 to prove a fraud" not in process.log.read_text()
         assert process.stop() == 143
     assert "Traceback" not in process.log.read_text()

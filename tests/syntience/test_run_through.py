@@ -57,6 +57,8 @@ def test_run__every_role_by_command__earns_and_collects(
             at = joining.index("--data")  # a stranger has the run file alone
             with started(town, *joining[:at], *joining[at + 2 :]) as late:
                 late.until(r"the slot of \w+ starts with epoch 2")
+                late.until("epoch 1: .* holds no slot")
+                late.until("epoch 2: slot 1")
                 late.until("round 2: committed")
                 late.until("round 2: applied, 2 accepted")
                 everyone = (validator, miner, late, hunter)
