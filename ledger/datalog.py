@@ -14,26 +14,30 @@ Only blocks that no reorganisation reaches any more belong into the log; a deepe
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Iterator, Sequence
+import logging
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
+from ledger.datalog_lines import (
+    Disclosure,
+    Line,
+    append_lines,
+    cut_unfinished_line,
+    line_of,
+    read_disclosures,
+    read_log,
+    write_lines,
+)
 from ledger.errors import BadSignature, DataLogDamaged
-from ledger.event_decoding import field_names
-from ledger.event_store import StoredEvent
+from ledger.event_store import EventStore, StoredEvent
 from ledger.event_types import Committed
 from ledger.recover import recover
-from protocol import canonical
-from protocol.canonical import Json
 from protocol.errors import Rejected
-from protocol.hashing import sha256
 from protocol.ids import Address, Hash32, Round, to_hash32
-from protocol.settlement import SumNode
 from protocol.submission import Domain, SignedSubmission, Submission
 
-_T = TypeVar("_T")
+_LOG = logging.getLogger(__name__)
 _LOG_NAME = "log.jsonl"
 _DISCLOSURES_NAME = "disclosures.jsonl"
 _OPERATOR_EVENTS = ("Registered", "OperatorSet")
@@ -77,11 +81,11 @@ class DataLog:
         self._domain = domain
         folder.mkdir(parents=True, exist_ok=True)
         for path in (self._log, self._disclosures):
-            _cut_unfinished_line(path)
-        self._head, self._place, self._commits = run, (-1, -1), set[Hash32]()
-        for line in _read_log(self._log, run):
+            cut_unfinished_line(path)
+        self._reset()
+        for line in read_log(self._log, run):
             self._note(line)
-        self._disclosed = {item.digest for item in _read_disclosures(self._disclosures)}
+        self._disclosed = {item.digest for item in read_disclosures(self._disclosures)}
 
     @property
     def head(self) -> Hash32:
@@ -93,6 +97,22 @@ class DataLog:
         """Block of the last line; -1 while there is none."""
         return self._place[0]
 
+    def follow(self, store: EventStore, *, upto: int) -> int:
+        """Appends what a node has stored up to a final block; returns how many lines.
+
+        A reorganisation that reached into the log after all, or a log of another node's past, makes it be built anew.
+        """
+        block, index = self._place
+        last = store.all(after=block - 1, upto=block)
+        if self._last is not None and not any(
+            item.log.index == index and line_of(item, self._last.previous) == self._last
+            for item in last
+        ):
+            _LOG.warning("the data log %s does not fit the chain; building it anew", self._log)
+            self.rebuild(store.all(upto=upto))
+            return 0
+        return self.extend(store.all(after=block - 1, upto=upto))
+
     def extend(self, events: Iterable[StoredEvent]) -> int:
         """Appends the events that come after the last line; returns how many.
 
@@ -102,28 +122,26 @@ class DataLog:
         lines, head = [], self._head
         for stored in events:
             if (stored.log.block, stored.log.index) > self._place:
-                line = _line(stored, head)
+                line = line_of(stored, head)
                 lines.append(line)
                 head = line.hash
-        _append(self._log, [line.to_bytes() for line in lines])
+        append_lines(self._log, [line.to_bytes() for line in lines])
         for line in lines:
             self._note(line)
         return len(lines)
 
     def rebuild(self, events: Iterable[StoredEvent]) -> None:
         """Writes the log anew, after a reorganisation that reached into it or damage."""
-        draft = self._log.with_suffix(".draft")
-        draft.unlink(missing_ok=True)
         head, lines = self._run, []
         for stored in events:
-            line = _line(stored, head)
+            line = line_of(stored, head)
             lines.append(line)
             head = line.hash
-        _append(draft, [line.to_bytes() for line in lines])
-        draft.replace(self._log)
-        self._head, self._place, self._commits = self._run, (-1, -1), set()
+        write_lines(self._log, [line.to_bytes() for line in lines])
+        self._reset()
         for line in lines:
             self._note(line)
+        self._keep_disclosures()
 
     def disclose(self, signed: SignedSubmission) -> bool:
         """Adds a submission whose commit is logged; returns whether it was new.
@@ -136,12 +154,25 @@ class DataLog:
             raise Rejected(f"no logged commit is 0x{digest.hex()}")
         if digest in self._disclosed:
             return False
-        _append(self._disclosures, [_Disclosure(digest=digest, signed=signed).to_bytes()])
+        append_lines(self._disclosures, [Disclosure(digest=digest, signed=signed).to_bytes()])
         self._disclosed.add(digest)
         return True
 
-    def _note(self, line: _Line) -> None:
-        self._head, self._place = line.hash, (line.block, line.index)
+    def _keep_disclosures(self) -> None:
+        """Drops the submissions whose commits are no more."""
+        kept = [
+            item for item in read_disclosures(self._disclosures) if item.digest in self._commits
+        ]
+        write_lines(self._disclosures, [item.to_bytes() for item in kept])
+        self._disclosed = {item.digest for item in kept}
+
+    def _reset(self) -> None:
+        self._head, self._place = self._run, (-1, -1)
+        self._last: Line | None = None
+        self._commits: set[Hash32] = set()
+
+    def _note(self, line: Line) -> None:
+        self._head, self._place, self._last = line.hash, (line.block, line.index), line
         if line.event == Committed.__name__:
             self._commits.add(to_hash32(str(line.fields["digest"])))
 
@@ -167,7 +198,7 @@ def verify(
     """
     log, disclosed = folder / _LOG_NAME, folder / _DISCLOSURES_NAME
     head, lines = run, []
-    for line in _read_log(log, run):
+    for line in read_log(log, run):
         lines.append(line)
         head = line.hash
     if events is not None:
@@ -177,7 +208,7 @@ def verify(
         (line.fields["account"], line.fields["operator"]) for line in _of(lines, *_OPERATOR_EVENTS)
     }
     hashes = []
-    for number, item in enumerate(_read_disclosures(disclosed), start=1):
+    for number, item in enumerate(read_disclosures(disclosed), start=1):
         submission = item.signed.submission
         digest = submission.digest(domain)
         if digest != item.digest or (digest.hex(), submission.miner) not in commits:
@@ -188,134 +219,10 @@ def verify(
     return Audit(entries=len(lines), head=head, disclosures=tuple(hashes))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Line:
-    block: int
-    index: int
-    tx: str
-    event: str
-    fields: dict[str, Json]
-    previous: Hash32
-
-    @property
-    def hash(self) -> Hash32:
-        return Hash32(sha256(self.previous + canonical.dumps(self._body())))
-
-    def to_bytes(self) -> bytes:
-        return canonical.dumps({**self._body(), "hash": self.hash.hex()}) + b"\n"
-
-    def _body(self) -> dict[str, Json]:
-        return {
-            "block": self.block,
-            "event": self.event,
-            "fields": self.fields,
-            "index": self.index,
-            "previous": self.previous.hex(),
-            "tx": self.tx,
-        }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Disclosure:
-    digest: Hash32
-    signed: SignedSubmission
-
-    def to_bytes(self) -> bytes:
-        body: dict[str, Json] = {
-            "digest": self.digest.hex(),
-            "signature": self.signed.signature.hex(),
-            "submission": self.signed.submission.to_json(),
-        }
-        check = sha256(canonical.dumps(body)).hex()
-        return canonical.dumps({**body, "check": check}) + b"\n"
-
-
-def _line(stored: StoredEvent, previous: Hash32) -> _Line:
-    event = stored.event
-    return _Line(
-        block=stored.log.block,
-        index=stored.log.index,
-        tx=stored.log.tx_hash.hex(),
-        event=type(event).__name__,
-        fields={name: _plain(getattr(event, name)) for name in field_names(type(event))},
-        previous=previous,
-    )
-
-
-def _plain(value: object) -> Json:
-    """Numbers as numbers (amounts of any size), bytes as hex, nodes of a settlement tree as lists."""
-    if isinstance(value, bytes):
-        return value.hex()
-    if isinstance(value, SumNode):
-        return [value.hash.hex(), value.w, value.amount]
-    if isinstance(value, int):
-        return int(value)
-    return str(value)
-
-
-def _read_log(path: Path, run: Hash32) -> Iterator[_Line]:
-    """The lines, each checked against the one before."""
-    previous, place = run, (-1, -1)
-    for number, raw in enumerate(_lines(path), start=1):
-        line = _parse_line(path, number, raw)
-        if line.previous != previous:
-            raise DataLogDamaged(path, number, "it does not follow from the line before")
-        if (line.block, line.index) <= place:
-            raise DataLogDamaged(path, number, "it is out of order")
-        previous, place = line.hash, (line.block, line.index)
-        yield line
-
-
-def _parse_line(path: Path, number: int, raw: bytes) -> _Line:
-    try:
-        value = canonical.loads(raw)
-        if not isinstance(value, dict):
-            raise Rejected("no object")
-        line = _Line(
-            block=_typed(value["block"], int),
-            index=_typed(value["index"], int),
-            tx=_typed(value["tx"], str),
-            event=_typed(value["event"], str),
-            fields=_typed(value["fields"], dict),
-            previous=to_hash32(_typed(value["previous"], str)),
-        )
-    except (Rejected, KeyError) as error:
-        raise DataLogDamaged(path, number, f"unreadable: {error}") from error
-    if line.to_bytes() != raw + b"\n":
-        raise DataLogDamaged(path, number, "its hash is wrong")
-    return line
-
-
-def _typed(value: object, kind: type[_T]) -> _T:
-    if type(value) is not kind:
-        raise Rejected(f"expected {kind.__name__}")
-    return value
-
-
-def _read_disclosures(path: Path) -> Iterator[_Disclosure]:
-    for number, raw in enumerate(_lines(path), start=1):
-        try:
-            value = canonical.loads(raw)
-            if not isinstance(value, dict):
-                raise Rejected("no object")
-            item = _Disclosure(
-                digest=to_hash32(_typed(value["digest"], str)),
-                signed=SignedSubmission(
-                    submission=Submission.from_json(value["submission"]),
-                    signature=bytes.fromhex(_typed(value["signature"], str)),
-                ),
-            )
-        except (Rejected, KeyError, ValueError) as error:
-            raise DataLogDamaged(path, number, f"unreadable: {error}") from error
-        if item.to_bytes() != raw + b"\n":
-            raise DataLogDamaged(path, number, "its check sum is wrong")
-        yield item
-
-
-def _compare(path: Path, lines: Sequence[_Line], events: Sequence[StoredEvent]) -> None:
+def _compare(path: Path, lines: Sequence[Line], events: Sequence[StoredEvent]) -> None:
     previous = lines[0].previous if lines else None
     for number, (line, stored) in enumerate(zip(lines, events, strict=False), start=1):
-        if line != _line(stored, previous or line.previous):
+        if line != line_of(stored, previous or line.previous):
             raise DataLogDamaged(path, number, "the chain says something else")
         previous = line.hash
     if len(lines) != len(events):
@@ -324,11 +231,11 @@ def _compare(path: Path, lines: Sequence[_Line], events: Sequence[StoredEvent]) 
         )
 
 
-def _of(lines: Iterable[_Line], *events: str) -> list[_Line]:
+def _of(lines: Iterable[Line], *events: str) -> list[Line]:
     return [line for line in lines if line.event in events]
 
 
-def _signer(item: _Disclosure, path: Path, number: int) -> Address:
+def _signer(item: Disclosure, path: Path, number: int) -> Address:
     try:
         return recover(item.digest, item.signed.signature)
     except BadSignature as error:
@@ -344,34 +251,3 @@ def _four_hashes(submission: Submission) -> FourHashes:
         weights_before=submission.initial_root,
         weights_after=submission.trace_root,
     )
-
-
-def _lines(path: Path) -> Iterator[bytes]:
-    if not path.exists():
-        return
-    with path.open("rb") as file:
-        for number, line in enumerate(file, start=1):
-            if not line.endswith(b"\n"):
-                raise DataLogDamaged(path, number, "it is cut off")
-            yield line[:-1]
-
-
-def _append(path: Path, lines: Sequence[bytes]) -> None:
-    """Durably; a crash leaves whole lines and at most one unfinished one."""
-    if not lines and path.exists():
-        return
-    with path.open("ab") as file:
-        file.write(b"".join(lines))
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _cut_unfinished_line(path: Path) -> None:
-    """Takes away what a crash left of a line that was being written."""
-    if not path.exists():
-        return
-    data = path.read_bytes()
-    whole = data.rfind(b"\n") + 1
-    if whole != len(data):
-        with path.open("r+b") as file:
-            file.truncate(whole)

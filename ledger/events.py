@@ -211,7 +211,10 @@ class EventReader:
                 "address": addresses,
                 "blockHash": json_rpc.data(target.hash),
             }
-            answer = await self._connection.request("eth_getLogs", [query])
+            try:
+                answer = await self._connection.request("eth_getLogs", [query])
+            except RpcRefused as error:
+                raise RpcUnavailable(f"the node lost block {last} ({error.message})") from error
             return _read_logs(answer), BlockMark(number=last, hash=target.hash)
         query = {
             "address": addresses,

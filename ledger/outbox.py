@@ -118,6 +118,7 @@ class Outbox:
 
     async def send(self, call: Call, key: str) -> None:
         """The first half of `submit`: returns as soon as the transaction is on disk and was offered to the node."""
+        self._pump.check()
         if self._known(call, key):
             return
         quote = await self._quote(call)
@@ -212,17 +213,17 @@ class Outbox:
         if call.gas is not None and not least_gas(call) <= call.gas <= _GAS_LIMIT_MOST:
             raise Bug(f"{call.label} can't run with {call.gas} gas")
         sender = self._signer.address
-        answers = await self._connection.try_batch(
-            [
-                block_request("latest"),
-                Request("eth_getBalance", [sender, "latest"]),
-                Request("eth_getTransactionCount", [sender, "pending"]),
-                Request("eth_gasPrice", []),
-                Request("eth_maxPriorityFeePerGas", []),
-                self._estimate_request(call, "pending"),
-            ]
-        )
-        block, balance, count, price, tip, estimate = answers
+        requests = [
+            block_request("latest"),
+            Request("eth_getBalance", [sender, "latest"]),
+            Request("eth_getTransactionCount", [sender, "pending"]),
+            Request("eth_gasPrice", []),
+            Request("eth_maxPriorityFeePerGas", []),
+        ]
+        if call.gas is None:
+            requests.append(self._estimate_request(call, "pending"))
+        answers = await self._connection.try_batch(requests)
+        block, balance, count, price, tip = answers[:5]
         head = head_of(_value(block))
         if head is None:
             raise RpcUnavailable("the node has no blocks yet")
@@ -240,7 +241,7 @@ class Outbox:
         else:
             if funds == 0:
                 raise empty_balance(sender, 0, call.value + 1)
-            gas = await self._gas(call, estimate, funds)
+            gas = await self._gas(call, answers[5], funds)
         needed = call.value + gas * fees.maximum + self._store.worst_cost()
         if funds < needed:
             raise empty_balance(sender, funds, needed)

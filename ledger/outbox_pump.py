@@ -82,6 +82,12 @@ class Pump:
     def start(self) -> None:
         """Begins in the running event loop."""
         self._task = asyncio.create_task(self._run(), name=f"outbox {self._signer.address}")
+        self._task.add_done_callback(self._ended)
+
+    def check(self) -> None:
+        """Raises what stopped the task, if it was stopped."""
+        if self._failure is not None:
+            raise self._failure
 
     async def stop(self) -> None:
         """Ends the task; what waits stays in the store."""
@@ -115,8 +121,7 @@ class Pump:
             raise Bug(f"no transaction {key!r} in the outbox")
         if self._is_done(entry):
             return entry
-        if self._failure is not None:
-            raise self._failure
+        self.check()
         future: asyncio.Future[Entry] = asyncio.get_running_loop().create_future()
         self._waiters.setdefault(key, set()).add(future)
         self._wake.set()
@@ -129,22 +134,29 @@ class Pump:
                 self._waiters.pop(key, None)
 
     async def _run(self) -> None:
-        try:
-            while True:
-                self._wake.clear()
-                try:
-                    pause_s = await self._pass()
-                    self._trouble = ""
-                except Retryable as error:
-                    self._trouble = str(error)
-                    _LOG.warning("outbox of %s: %s", self._signer.address, error)
-                    pause_s = self._settings.poll_s
-                await self._rest(pause_s)
-        except SyntienceError as error:
-            _LOG.error("outbox of %s stopped: %s", self._signer.address, error)
-            self._failure = error
-            for key in list(self._waiters):
-                self._fail(key, error)
+        while True:
+            self._wake.clear()
+            try:
+                pause_s = await self._pass()
+                self._trouble = ""
+            except (Retryable, RpcRefused) as error:
+                # Nodes also refuse what they merely can't answer yet, such as a block that they have just heard of.
+                self._trouble = str(error)
+                _LOG.warning("outbox of %s: %s", self._signer.address, error)
+                pause_s = self._settings.poll_s
+            await self._rest(pause_s)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        """Nothing must wait for a task that is no more."""
+        if task.cancelled() or (error := task.exception()) is None:
+            return
+        _LOG.error("outbox of %s stopped: %s", self._signer.address, error)
+        failure = (
+            error if isinstance(error, SyntienceError) else Bug(f"the outbox stopped: {error!r}")
+        )
+        self._failure = failure
+        for key in list(self._waiters):
+            self._fail(key, failure)
 
     async def _rest(self, pause_s: float | None) -> None:
         """Sleeps; a long rest (None: for ever) ends as soon as there is work."""
@@ -247,14 +259,18 @@ class Pump:
         """Signs transactions anew whose nonce went to a stranger's transaction, once that is beyond doubt."""
         depth = max(head.number - self._settings.finality_blocks, 0)
         settled = await self._connection.transaction_count(self._signer.address, depth)
-        for entry in entries:
-            if entry.nonce < settled:
-                count = await self._connection.transaction_count(self._signer.address, "pending")
-                nonce = self._store.next_nonce(count)
-                _LOG.warning(
-                    "nonce %d of %s was used elsewhere; now it is %d", entry.nonce, entry.key, nonce
-                )
-                await self._sign_again(entry, nonce, await self._fees(head), head)
+        beyond_doubt = [entry for entry in entries if entry.nonce < settled]
+        if not beyond_doubt:
+            return
+        fees = await self._fees(head)
+        for entry in beyond_doubt:
+            count = await self._connection.transaction_count(self._signer.address, "pending")
+            # From here to the store no await, or `send` could give out the same nonce.
+            nonce = self._store.next_nonce(count)
+            _LOG.warning(
+                "nonce %d of %s was used elsewhere; now it is %d", entry.nonce, entry.key, nonce
+            )
+            await self._sign_again(entry, nonce, fees, head)
 
     async def _settle(self, entries: Sequence[Entry], head: Head) -> None:
         """Looks once more at transactions that are deep enough, and forgets them if they are still there."""

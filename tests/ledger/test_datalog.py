@@ -155,6 +155,48 @@ async def test_log__crash_in_a_line__is_cut_and_continued(world: World) -> None:
     assert again.complete_upto == events[2].log.block
     again.extend(events)
     assert path.read_bytes() == good
+    torn = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(torn[:-2]))  # killed between two lines of one block
+    assert _log(world).follow(world.reader.store, upto=own_head(world)) == 2
+    assert path.read_bytes() == good
     path.write_bytes(b"x" + good)
     with pytest.raises(DataLogDamaged, match="rebuild it from the chain"):
         _log(world)
+
+
+def own_head(world: World) -> int:
+    return world.reader.complete_upto
+
+
+async def test_follow__only_final_blocks__then_the_rest(world: World) -> None:
+    await _one_round(world)
+    store, log = world.reader.store, _log(world)
+    events = store.all()
+    middle = events[len(events) // 2].log.block
+    first = log.follow(store, upto=middle)
+    assert first == sum(item.log.block <= middle for item in events)
+    assert log.follow(store, upto=middle) == 0
+    assert log.follow(store, upto=own_head(world)) == len(events) - first
+    verify(
+        world.folder / "log", run=world.run_file.run, domain=world.run_file.domain, events=events
+    )
+
+
+async def test_follow__reorganisation_reached_into_it__is_built_anew(world: World) -> None:
+    signed = await _one_round(world)
+    store, log = world.reader.store, _log(world)
+    log.follow(store, upto=own_head(world))
+    log.disclose(signed)
+    for box in world.boxes.values():
+        await box.aclose()
+    world.anvil.rpc("anvil_reorg", 3, [])
+    world.anvil.rpc("anvil_dropAllTransactions")
+    assert (await world.reader.poll()).removed
+    fewer = store.all()
+    log.follow(store, upto=own_head(world))
+    audit = verify(
+        world.folder / "log", run=world.run_file.run, domain=world.run_file.domain, events=fewer
+    )
+    assert audit.entries == len(fewer)
+    assert audit.disclosures == ()
+    assert _log(world).head == audit.head == log.head

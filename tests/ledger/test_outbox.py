@@ -201,6 +201,46 @@ async def test_submit__call_that_no_node_takes__frees_its_nonce(
     assert anvil.nonce(signer.address) == 2
 
 
+async def test_submit__funds_gone_when_offered__waits_for_more(
+    anvil: Anvil, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    signer, to = anvil.key(), stranger()
+
+    async def poor(connection: Connection, raw: bytes) -> tuple[Answer, str]:
+        return Answer.NO_FUNDS, "insufficient funds"
+
+    monkeypatch.setattr("ledger.outbox_pump.broadcast", poor)
+    async with sending(anvil, tmp_path, signer) as outbox:
+        for _ in range(2):
+            with pytest.raises(EmptyBalance, match="the outbox waits"):
+                await outbox.submit(pay(to), "k")
+        monkeypatch.undo()
+        await asyncio.sleep(0.1)
+        assert (await outbox.submit(pay(to), "k")).succeeded
+    assert anvil.balance(to) == 1
+
+
+async def test_submit__after_the_task_died__says_why(
+    anvil: Anvil, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    signer, to = anvil.key(), stranger()
+
+    def full(self: OutboxStore, *args: object) -> None:
+        raise OSError("disk full")
+
+    async with sending(anvil, tmp_path, signer) as outbox:
+        monkeypatch.setattr(OutboxStore, "mark_mined", full)
+        for _ in range(2):
+            with pytest.raises(Bug, match="disk full"):
+                await outbox.submit(pay(to), "k")
+        with pytest.raises(Bug, match="disk full"):
+            await outbox.submit(pay(to), "other")
+        monkeypatch.undo()
+    async with sending(anvil, tmp_path, signer) as restarted:
+        assert (await restarted.submit(pay(to), "k")).succeeded
+    assert anvil.balance(to) == 1
+
+
 async def test_submit__no_funds__says_what_to_do(anvil: Anvil, tmp_path: Path) -> None:
     signer = LocalSigner(b"\x17" * 32)
     async with sending(anvil, tmp_path, signer) as outbox:

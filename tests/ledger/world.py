@@ -163,7 +163,7 @@ async def deployed(
         run_file = await deploy(
             connection,
             deployer,
-            replace(SPEC, chain=params),
+            replace(SPEC, chain=params, data=replace(SPEC.data, dataset_root=params.dataset_root)),
             cap=CAP,
             genesis_allocation=ALLOCATION,
         )
