@@ -55,6 +55,14 @@ def run(
     keep: Annotated[
         bool, typer.Option("--keep", help="Leave run file, chain, keys and states behind.")
     ] = False,
+    kill_every: Annotated[
+        int | None,
+        typer.Option(
+            "--kill-every",
+            metavar="SECONDS",
+            help="SIGKILL an honest process about so often, to see it come back.",
+        ),
+    ] = None,
     work: Annotated[
         Path | None,
         typer.Option(
@@ -90,6 +98,7 @@ def run(
         work=(work or cache_dir / "devnet").absolute(),
         data=data,
         keep=keep,
+        kill_every_s=kill_every,
         json=json,
         svg=svg,
     )

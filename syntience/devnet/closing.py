@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ledger.connection import Connection
 from protocol.canonical import Json
 from protocol.ids import Epoch, Round, Units
+from syntience.devnet.disturber import Kill, lasting
 from syntience.devnet.launch import Founding, bonds_of
 from syntience.devnet.picture import Picture
 from syntience.devnet.players import Part, Player
@@ -56,6 +57,7 @@ class Closer:
     founding: Founding
     onlooker: Onlooker
     connection: Connection
+    kills: Sequence[Kill]
 
     async def close(self, picture: Picture, *, wall_s: float) -> Ending:
         """Reads what is left to read, all as of the picture's block."""
@@ -87,6 +89,7 @@ class Closer:
 
     async def _evidence(self, picture: Picture, report: DevnetReport) -> Evidence:
         hunters = [player for player in self.players if player.part is Part.HUNTER]
+        last = self.onlooker.last_round
         return Evidence(
             settled=frozenset(epoch for epoch in picture.settled if epoch <= self.settings.epochs),
             unclaimed=len(self.onlooker.unclaimed()),
@@ -106,6 +109,12 @@ class Closer:
                 )
             ),
             parameters=self.stage.parameters,
+            kills=len(self.kills),
+            missed=tuple(
+                f"{kill.player.name} in round {kill.round + 1}"
+                for kill in lasting(self.kills, last=last)
+                if not self.onlooker.worked(kill.player, Round(kill.round + 1))
+            ),
         )
 
     async def _gained(self, hunters: Sequence[Player], block: int) -> Units:

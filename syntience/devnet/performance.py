@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from ledger.connection import Connection
 from syntience.anvil import Anvil
 from syntience.devnet.curtain import raise_curtain
+from syntience.devnet.disturber import Disturber
 from syntience.devnet.players import Player
 from syntience.devnet.screen import view_of
 from syntience.devnet.settings import DevnetSettings
@@ -25,7 +26,7 @@ _TICK_S = 1.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Performance:
-    """A run under way. `began` is when the devnet was started, on the monotonic clock."""
+    """A run under way. `began` is when the devnet was started, on the monotonic clock; `disturber` kills."""
 
     settings: DevnetSettings
     stage: Stage
@@ -36,6 +37,7 @@ class Performance:
     connection: Connection
     display: Display
     began: float
+    disturber: Disturber | None
 
     async def attend(self) -> None:
         """Looks on until the run is over; raises what makes it impossible."""
@@ -46,6 +48,8 @@ class Performance:
             ]
             await self._open()
             guards.append(group.create_task(self._read_boards()))
+            if self.disturber is not None:
+                guards.append(group.create_task(self.disturber.disturb()))
             while not (self.onlooker.is_over() or self.onlooker.is_late()):
                 await self._look()
                 await asyncio.sleep(_TICK_S)

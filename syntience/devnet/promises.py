@@ -51,6 +51,8 @@ class Evidence:
         gained: by how much the hunters' tokens grew, all together.
         penalised: stake that honest validators lost.
         parameters: of the model.
+        kills: how many processes were killed on purpose.
+        missed: who was not back at work in the round after its kill.
     """
 
     settled: frozenset[Epoch]
@@ -61,6 +63,8 @@ class Evidence:
     gained: Units
     penalised: Units
     parameters: int
+    kills: int = 0
+    missed: Sequence[str] = ()
 
 
 def hold_promises(report: DevnetReport, evidence: Evidence) -> tuple[Promise, ...]:
@@ -74,6 +78,8 @@ def hold_promises(report: DevnetReport, evidence: Evidence) -> tuple[Promise, ..
         _accounts(report),
         _small(report, evidence),
     ]
+    if evidence.kills:
+        found.append(_came_back(evidence))
     cheats = [miner for miner in report.miners if miner.behaviour != HONEST]
     if any(miner.behaviour in USELESS for miner in cheats):
         found.append(_useless(report.miners))
@@ -145,6 +151,16 @@ def _small(report: DevnetReport, evidence: Evidence) -> Promise:
     return Promise(
         holds=ratio >= _LEAST_SMALLER,
         text=f"a payload of {size:,} bytes is {ratio:.0f} times smaller than the model",
+    )
+
+
+def _came_back(evidence: Evidence) -> Promise:
+    missed = ", ".join(evidence.missed)
+    return Promise(
+        holds=not evidence.missed,
+        text=f"{evidence.kills} processes were killed, and each was back at work in the next round"
+        if not evidence.missed
+        else f"{evidence.kills} processes were killed; not back at work: {missed}",
     )
 
 

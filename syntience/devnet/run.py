@@ -16,11 +16,12 @@ from pathlib import Path
 from ledger.connection import Connection
 from ledger.keys import LocalSigner
 from ledger.outbox import Outbox
-from protocol.ids import Epoch
+from protocol.ids import Epoch, Round
 from protocol.spec import RunSpec
 from syntience.anvil import HARD_FORK, HOST, Anvil, AnvilOptions
 from syntience.devnet.closing import Closer, Ending
 from syntience.devnet.commands import PASSWORD_FILE, Scene, how_to_go_on, process_of
+from syntience.devnet.disturber import Disturber
 from syntience.devnet.launch import Founder, Founding
 from syntience.devnet.performance import Performance
 from syntience.devnet.place import logging_to, run_folder, usable_cores
@@ -120,6 +121,7 @@ class _Devnet:
                 self._onlooker(founding, players, connection)
             )
             onlooker.note("info", f"run file {founding.path}, RPC {anvil.rpc_url}")
+            disturber = self._disturber(supervisor, players, onlooker)
             performance = Performance(
                 settings=settings,
                 stage=stage,
@@ -130,6 +132,7 @@ class _Devnet:
                 connection=connection,
                 display=self._display,
                 began=self._began,
+                disturber=disturber,
             )
             await performance.attend()
             closer = Closer(
@@ -139,6 +142,7 @@ class _Devnet:
                 founding=founding,
                 onlooker=onlooker,
                 connection=connection,
+                kills=disturber.kills if disturber else (),
             )
             assert onlooker.picture is not None
             wall_s = time.monotonic() - self._began
@@ -181,6 +185,19 @@ class _Devnet:
                 )
         finally:
             reader.close()
+
+    def _disturber(
+        self, supervisor: Supervisor, players: Sequence[Player], onlooker: Onlooker
+    ) -> Disturber | None:
+        if self._settings.kill_every_s is None:
+            return None
+        return Disturber(
+            supervisor,
+            players,
+            every_s=self._settings.kill_every_s,
+            seed=self._settings.seed,
+            round_now=lambda: onlooker.picture.round if onlooker.picture else Round(0),
+        )
 
     def _scene(self, founding: Founding, anvil: Anvil, stage: Stage) -> Scene:
         return Scene(

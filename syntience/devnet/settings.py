@@ -25,6 +25,7 @@ class DevnetSettings:
         data: the user's own text, None for the default one.
         work: where data sets are cached and runs have their folders.
         keep: leave the run's folder behind, with the chain's state.
+        kill_every_s: mean seconds between two SIGKILLs of honest processes; None leaves them alone.
         json, svg: where to write the report and a picture of the table.
     """
 
@@ -39,6 +40,7 @@ class DevnetSettings:
     work: Path
     data: Path | None = None
     keep: bool = False
+    kill_every_s: int | None = None
     json: Path | None = None
     svg: Path | None = None
 
@@ -48,6 +50,8 @@ class DevnetSettings:
         _within("--hunters", self.hunters, 0, 16)
         _within("--epochs", self.epochs, 1, 1_000)
         _within("--rounds-per-epoch", self.rounds_per_epoch, 1, 1_000)
+        if self.kill_every_s is not None:
+            _within("--kill-every", self.kill_every_s, 1, 3_600)
         _within("--seed", self.seed, 0, (1 << 63) - 1)
         if self.model not in PRESET_NAMES:
             raise ConfigError(

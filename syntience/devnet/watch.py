@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ledger.accounting import Books, take_books
 from ledger.connection import Connection
-from ledger.event_types import Event, RootFinalised
+from ledger.event_types import Attested, Committed, Event, RootFinalised
 from ledger.events import EventReader
 from node.chain import RunChain
 from node.settlements import Settlements
@@ -128,6 +128,14 @@ class Onlooker:
             and player.is_honest
             and picture.earned.get(player.account, 0) > picture.claimed.get(player.account, 0)
         ]
+
+    def worked(self, player: Player, round_: Round) -> bool:
+        """Whether a miner committed or a validator attested in a round; hunters owe no round anything."""
+        kinds: dict[Part, type[Event]] = {Part.MINER: Committed, Part.VALIDATOR: Attested}
+        kind = kinds.get(player.part)
+        return kind is None or bool(
+            self._reader.events(kind, round_=round_, account=player.account)
+        )
 
     async def read_gas(self, connection: Connection) -> list[tuple[str, int]]:
         """(function, gas) of every transaction to the run's contracts so far."""
