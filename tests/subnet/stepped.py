@@ -48,6 +48,7 @@ from training.dataset import TokenDataset
 from training.parameters import initial_parameters
 from training.prepare import prepare_dataset
 from training.roots import state_root
+from validator.report import RoundReport
 from validator.validator import Validator
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -424,6 +425,11 @@ class Subnet:
     def book(self, validator: Member) -> ScoreBook:
         """What a validator thinks of the miners."""
         return validator.validator()._scorer.book
+
+    def heldout_loss(self, round_: Round) -> float:
+        """Held-out loss of the model at the end of a round, as a validator reported it."""
+        records = self.validators[0].open_node.board.records(f"reports/{round_}")
+        return float.fromhex(RoundReport.from_bytes(records[0]).heldout_loss)
 
     async def final_root(self, round_: Round) -> Hash32 | None:
         """The root that the chain finalised for the start of a round."""

@@ -1,0 +1,158 @@
+"""Every way to cheat, in a real subnet: what it earns, what it loses, and what it costs the honest (nothing)."""
+
+from __future__ import annotations
+
+import statistics
+from pathlib import Path
+
+from hunter.audit import Finding
+from ledger.contracts.faults import Fault
+from ledger.event_types import ChallengeCommitted, Committed, FaultProven, Slashed
+from protocol import canonical, record
+from protocol.ids import Round
+from tests.chain import Anvil
+from tests.subnet.stepped import FUNDS, STAKE, Member, Subnet, subnet
+from training.dataset import TokenDataset
+
+HONEST = ("honest", "honest", "honest")
+
+
+async def claims(net: Subnet) -> dict[str, int]:
+    """What each miner has claimed."""
+    return {m.name: await net.contracts.rewards.claimed_of(m.owner) for m in net.miners}
+
+
+async def assert_cheats_earn_little(net: Subnet) -> None:
+    claimed = await claims(net)
+    honest = [amount for name, amount in claimed.items() if name.startswith("honest")]
+    median = statistics.median(honest)
+    assert median > 0
+    for name, amount in claimed.items():
+        assert name.startswith("honest") or 20 * amount <= median, claimed
+
+
+async def assert_honest_lost_nothing(net: Subnet) -> None:
+    members = [*net.validators, *(m for m in net.miners if m.behaviour == "honest")]
+    for member in members:
+        assert await net.contracts.vault.active_of(member.owner) == STAKE[member.kind], member.name
+
+
+def findings(net: Subnet, hunter: Member, round_: Round) -> list[Finding]:
+    """What a hunter's audits of a round found."""
+    records = hunter.open_node.board.records(f"audits/{round_}")
+    return [record.from_json(Finding, canonical.loads(each)) for each in records]
+
+
+async def test_default_cheats__two_epochs__earn_nothing_and_two_of_them_are_slashed(
+    stepped_anvil: Anvil, tmp_path: Path, text: TokenDataset
+) -> None:
+    cheats = ("copier", "noise", "equivocator", "wrong-data")
+    async with subnet(
+        stepped_anvil, tmp_path, text, miners=[*HONEST, *cheats], hunters=1, rounds_per_epoch=3
+    ) as net:
+        equivocator, liar, hunter = (net.named(n) for n in ("equivocator", "wrong-data", "h1"))
+        first = await net.run_round()
+        for member in net.validators:
+            seen = member.open_node.exchange.versions(first)[equivocator.owner]
+            assert len(seen) == 2, "each was shown another one, and they told each other"
+        await net.run_rounds(2)
+        await net.run_rounds(4)
+        reader = await net.poll()
+
+        proven = reader.events(FaultProven)
+        guilty = {equivocator.owner: Fault.EQUIVOCATION, liar.owner: Fault.WRONG_DATA}
+        assert {event.miner: event.kind for event in proven} == guilty
+        assert {(event.miner, event.round) for event in proven} == {
+            (miner, round_) for miner in guilty for round_ in (1, 2, 3)
+        }, "each round is judged once, until the slot ends with the epoch"
+        assert {event.account for event in reader.events(Slashed)} == set(guilty)
+        spec = net.run_file.spec.chain
+        stakes: dict[str, int] = {
+            equivocator.owner: STAKE[equivocator.kind],
+            liar.owner: STAKE[liar.kind],
+        }
+        for event in proven:
+            bps = {1: spec.equivocation_slash_bps, 2: spec.wrong_data_slash_bps}[event.kind]
+            assert event.slashed == stakes[event.miner] * bps // 10_000
+            stakes[event.miner] -= event.slashed
+            small = event.kind is Fault.EQUIVOCATION
+            bounty = event.slashed * spec.bounty_bps // 10_000
+            assert event.bounty == (min(bounty, spec.equivocation_bounty) if small else bounty)
+        bounties = sum(event.bounty for event in proven)
+        assert await net.contracts.token.balances_of([hunter.owner]) == [FUNDS + bounties]
+        assert await net.contracts.faults.bonds_held() == 0, "all bonds are back"
+        for member in (equivocator, liar):
+            assert await net.slot(member) is None
+
+        await assert_cheats_earn_little(net)
+        await assert_honest_lost_nothing(net)
+        net.assert_agreement()
+        assert net.failed_transactions() == []
+        await net.assert_balanced()
+
+
+async def test_useless_cheats__two_epochs__earn_nothing_and_are_never_slashed(
+    stepped_anvil: Anvil, tmp_path: Path, text: TokenDataset
+) -> None:
+    cheats = ("stale", "late", "zero")
+    async with subnet(
+        stepped_anvil, tmp_path, text, miners=[*HONEST, *cheats], hunters=1, rounds_per_epoch=3
+    ) as net:
+        await net.run_rounds(7)
+        reader = await net.poll()
+        late = net.named("late")
+        assert reader.events(Committed, account=late.owner) == []
+        for kind in (Slashed, FaultProven, ChallengeCommitted):
+            assert reader.events(kind) == []
+        for member in net.miners:
+            assert await net.contracts.vault.active_of(member.owner) == STAKE[member.kind]
+            assert await net.slot(member) is not None
+        await assert_cheats_earn_little(net)
+        await assert_honest_lost_nothing(net)
+        net.assert_agreement()
+        await net.assert_balanced()
+
+
+async def test_lazy__audited__is_found_and_reported_but_not_slashed(
+    stepped_anvil: Anvil, tmp_path: Path, text: TokenDataset
+) -> None:
+    async with subnet(stepped_anvil, tmp_path, text, miners=["lazy"], hunters=1) as net:
+        for _ in range(2):
+            round_ = await net.run_round()
+            found = findings(net, net.hunters[0], round_)
+            assert [each.matches for each in found] == [False]
+            assert found[0].miner == net.miners[0].owner
+        assert (await net.poll()).events(Slashed) == [], "without a judge for it, nobody decides it"
+        await net.assert_balanced()
+
+
+async def test_honest__audited_every_round__is_recomputed_to_the_bit(
+    stepped_anvil: Anvil, tmp_path: Path, text: TokenDataset
+) -> None:
+    async with subnet(stepped_anvil, tmp_path, text, miners=["honest"], hunters=1) as net:
+        for _ in range(3):
+            round_ = await net.run_round()
+            found = findings(net, net.hunters[0], round_)
+            assert [(each.matches, each.miner) for each in found] == [(True, net.miners[0].owner)]
+
+
+async def test_scaled__any_factor__gets_no_more_into_the_model_than_the_honest(
+    stepped_anvil: Anvil, tmp_path: Path, text: TokenDataset
+) -> None:
+    loud = ("scaled2", "scaled5", "scaled1000")
+    async with subnet(
+        stepped_anvil, tmp_path, text, miners=[*HONEST, "honest", *loud], rounds_per_epoch=3
+    ) as net:
+        before = net.book(net.validators[0])
+        assert before.round == 0
+        await net.run_rounds(4)
+        net.assert_agreement()
+        await assert_honest_lost_nothing(net)
+        assert (await net.poll()).events(Slashed) == []
+        claimed = await claims(net)
+        honest = [amount for name, amount in claimed.items() if name.startswith("honest")]
+        assert sum(honest) > 0
+        assert net.heldout_loss(Round(4)) < net.heldout_loss(Round(1)) - 0.5, (
+            "it learns all the same"
+        )
+        await net.assert_balanced()
