@@ -18,8 +18,9 @@ from node.dataset import offer_dataset
 from node.follower import Step
 from node.node import Node
 from protocol.errors import Rejected, Retryable
-from protocol.ids import Epoch
+from protocol.ids import Epoch, Round
 from validator.attest import Attester
+from validator.chronicle import Chronicle
 from validator.scores import Scorer
 from validator.settlement import Settler
 from validator.weights import WeightKeeper
@@ -45,12 +46,13 @@ class Validator:
         self._caretaker = Caretaker(
             chain=node.chain, outbox=node.outbox, run=node.run_file.run, me=node.me
         )
+        self._chronicle = Chronicle(node)
         self._concluded: asyncio.Queue[Step] = asyncio.Queue()
         self._done = asyncio.Event()
 
     async def run(self) -> None:
         """Works until cancelled, or until everything up to `last_epoch` is settled and paid."""
-        await self.offer()
+        await self.prepare()
         try:
             async with asyncio.TaskGroup() as group:
                 loops = [
@@ -66,16 +68,19 @@ class Validator:
         finally:
             self.close()
 
-    async def offer(self) -> None:
-        """Puts what joiners need, the data set, where they can fetch it."""
+    async def prepare(self) -> None:
+        """Goes back to the round that a kill kept from the book, and offers the data set to joiners."""
+        await self._node.follower.go_back(Round(self._scorer.book.round + 1))
         await asyncio.to_thread(
             offer_dataset, self._node.dataset, board=self._node.board, store=self._node.store
         )
 
     async def step(self) -> None:
         """All loops' work once, one after the other, as far as there is something to do now."""
-        for concluded in await self._node.tick():
+        steps = await self._node.tick()
+        for concluded in steps:
             await self._enter(concluded)
+        await self._chronicle.keep(steps)
         for work in (self._duties, self._caretaker.work, self._settle):
             await self._attempt(work)
 
@@ -85,8 +90,10 @@ class Validator:
 
     async def _follow(self) -> None:
         while True:
-            for concluded in await self._node.tick():
+            steps = await self._node.tick()
+            for concluded in steps:
                 self._concluded.put_nowait(concluded)
+            await self._chronicle.keep(steps)
             await self._node.wait()
 
     async def _score(self) -> None:

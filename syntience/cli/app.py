@@ -22,6 +22,7 @@ from syntience.cli import (
     doctor,
     hunter,
     keys,
+    ledger,
     miner,
     rewards,
     stake,
@@ -51,6 +52,7 @@ app.add_typer(miner.app, name="miner")
 app.add_typer(validator.app, name="validator")
 app.add_typer(hunter.app, name="hunter")
 app.add_typer(devnet.app, name="devnet")
+app.add_typer(ledger.app, name="ledger")
 app.command("doctor")(doctor.run_doctor)
 app.command("deploy")(deploy.deploy_run)
 app.command("status")(status.show_status)
