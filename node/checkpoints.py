@@ -67,6 +67,10 @@ class Checkpoints:
                         return round_, root, params
         return None
 
+    def has(self, round_: Round) -> bool:
+        """Whether a round's model was kept."""
+        return round_ in self._rounds()
+
     def drop_after(self, round_: Round) -> None:
         """Drops the checkpoints of all later rounds."""
         for later in [kept for kept in self._rounds() if kept > round_]:

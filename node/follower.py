@@ -139,6 +139,12 @@ class Follower:
             self._checkpoints.drop_after(first)
             await self.start()
 
+    async def go_back(self, first: Round) -> None:
+        """Concludes rounds from ``first`` on once more, if its model is still here and not too old."""
+        if first < self.head <= first + _CATCH_UP_BY_CHECKPOINT and self._checkpoints.has(first):
+            self._checkpoints.drop_after(first)
+            await self.start()
+
     def _is_over(self, round_: Round) -> bool:
         """Whether everything that the outcome depends on is fixed."""
         clock, time = self._chain.clock, self._chain.time

@@ -12,6 +12,7 @@ from node.exchange import Roster
 from node.node import Node
 from protocol import canonical
 from protocol.assignment import assigned_samples
+from protocol.errors import Rejected, Retryable
 from protocol.hashing import keccak256
 from protocol.ids import Address, Hash32, Round, Slot
 from protocol.merkle import merkle_root
@@ -72,17 +73,35 @@ class Attester:
                 found[miner] = faults
         return found
 
+    async def review(self, roster: Roster, root: Hash32) -> None:
+        """Examines what is here of a round that started at ``root`` and was not examined yet.
+
+        That is nothing, unless the node was restarted since: then `faults` would know too little.
+        """
+        self._node.exchange.reload(roster)
+        committed = self._node.exchange.committed(roster)
+        if committed.keys() - self._intake.held(roster).keys():
+            try:
+                await self._examine(roster, root)
+            except (Retryable, Rejected) as error:
+                logger.warning("round %d: not reviewed: %s", roster.round, error)
+
     async def _gather(self, roster: Roster) -> None:
         node = self._node
         validators = await node.chain.validator_endpoints(without=node.me)
         miners = await node.chain.miner_endpoints()
         await node.exchange.pull(roster, [*miners, *validators])
-        endpoints = node.chain.endpoints()
+        await self._examine(roster, node.follower.root)
+
+    async def _examine(self, roster: Roster, root: Hash32) -> None:
+        chain = self._node.chain
+        validators = await chain.validator_endpoints(without=self._node.me)
+        endpoints = chain.endpoints()
         mirrors = {
             miner: [endpoint for endpoint in (endpoints.get(miner), *validators) if endpoint]
             for miner in roster.commits
         }
-        await self._intake.examine(roster, await self._expectations(roster), mirrors)
+        await self._intake.examine(roster, await self._expectations(roster, root), mirrors)
 
     async def _attest(self, round_: Round, roster: Roster | None) -> None:
         node = self._node
@@ -111,7 +130,7 @@ class Attester:
                 node.store.pin(ref.digest)
         return [slot for slot, holder in snapshot.miners.items() if holder.account in good]
 
-    async def _expectations(self, roster: Roster) -> dict[Address, Expectation]:
+    async def _expectations(self, roster: Roster, root: Hash32) -> dict[Address, Expectation]:
         known = self._expected.get(roster.round)
         if known is not None:
             return known
@@ -134,7 +153,7 @@ class Attester:
                 round=roster.round,
                 beacon=roster.beacon,
                 miner=miner,
-                initial_root=self._node.follower.root,
+                initial_root=root,
                 recent_roots=recent,
                 steps=spec.inner.steps,
                 data_root=merkle_root([dataset.leaf_hash(sample) for sample in samples]),

@@ -131,7 +131,10 @@ class Scorer:
     ) -> RoundObservation:
         round_, void = step.outcome.round, step.outcome.void is not None
         roster = await self._node.chain.roster(round_)
-        faults = self._attester.faults(roster) if roster is not None else {}
+        faults: dict[Address, tuple[Fault, ...]] = {}
+        if roster is not None:
+            await self._attester.review(roster, self._node.follower.roots[round_])
+            faults = self._attester.faults(roster)
         committed = self._node.exchange.committed(roster) if roster is not None else {}
         for miner in _copies(step.payloads, evaluations):
             faults[miner] = (*faults.get(miner, ()), Fault.OVERLAP)
