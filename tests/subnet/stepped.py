@@ -259,7 +259,7 @@ class Subnet:
         else:
             member.role = Validator(member.node)
             member.stack.callback(member.role.close)
-            await member.role.offer()
+            await member.role.prepare()
 
     async def close(self, *members: Member) -> None:
         """Stops members; what is not in their folders is lost."""

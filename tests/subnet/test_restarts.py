@@ -1,0 +1,230 @@
+"""A role dies at each step of its work and comes back from its folder: it carries on, and contradicts itself nowhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from ledger.event_types import (
+    Attested,
+    ChallengeCommitted,
+    Committed,
+    FaultProven,
+    MissingRevealPenalised,
+    Slashed,
+    WeightsCommitted,
+    WeightsRevealed,
+)
+from node.node import Node
+from protocol.ids import Epoch, Round
+from tests.chain import Anvil
+from tests.subnet.kills import Killed, When, killed_at
+from tests.subnet.stepped import FUNDS, Member, Moment, Subnet, subnet
+from training.dataset import TokenDataset
+
+
+@dataclass(frozen=True)
+class Death:
+    """Where a role dies: at a moment of the round, around a call of a part of its node."""
+
+    moment: Moment
+    part: Callable[[Node], object]
+    method: str
+    when: When
+    if_: Callable[..., bool] = lambda *_, **__: True
+
+
+def sends(label: str) -> Callable[..., bool]:
+    """Whether a call of the outbox is for the function with this name."""
+    return lambda call, key: call.label.endswith(label)
+
+
+def signs(kind: str) -> Callable[..., bool]:
+    """Whether a call of the journal is about this kind of thing."""
+    return lambda what, *_: what == kind
+
+
+JOURNAL: Callable[[Node], object] = lambda node: node.journal  # noqa: E731
+OUTBOX: Callable[[Node], object] = lambda node: node.outbox  # noqa: E731
+PUMP: Callable[[Node], object] = lambda node: node.outbox._pump  # noqa: E731
+BOARD: Callable[[Node], object] = lambda node: node.board  # noqa: E731
+STORE: Callable[[Node], object] = lambda node: node.store  # noqa: E731
+CHECKPOINTS: Callable[[Node], object] = lambda node: node.follower._checkpoints  # noqa: E731
+
+BEFORE, AFTER = When.BEFORE, When.AFTER
+MINER_DEATHS = {
+    "amid its blobs": Death(Moment.TRAIN, STORE, "put", AFTER),
+    "before the journal": Death(Moment.TRAIN, JOURNAL, "sign_once", BEFORE),
+    "after the journal": Death(Moment.TRAIN, JOURNAL, "sign_once", AFTER),
+    "before the commit": Death(Moment.COMMIT, OUTBOX, "send", BEFORE),
+    "commit signed, not sent": Death(Moment.COMMIT, PUMP, "offer", BEFORE),
+    "after the commit": Death(Moment.COMMIT, OUTBOX, "send", AFTER),
+    "before publishing": Death(Moment.PUBLISH, BOARD, "put", BEFORE),
+    "after publishing": Death(Moment.PUBLISH, BOARD, "put", AFTER),
+    "before the new model": Death(Moment.APPLY, CHECKPOINTS, "save", BEFORE),
+    "after the new model": Death(Moment.APPLY, CHECKPOINTS, "save", AFTER),
+}
+VALIDATOR_DEATHS = {
+    "amid the intake": Death(Moment.PUBLISH, BOARD, "put", AFTER),
+    "before signing": Death(Moment.ATTEST, JOURNAL, "sign_once", BEFORE, signs("attestation")),
+    "after signing": Death(Moment.ATTEST, JOURNAL, "sign_once", AFTER, signs("attestation")),
+    "before attesting": Death(Moment.ATTEST, OUTBOX, "send", BEFORE, sends("attest")),
+    "attestation signed, not sent": Death(Moment.ATTEST, PUMP, "offer", BEFORE),
+    "after attesting": Death(Moment.ATTEST, OUTBOX, "send", AFTER, sends("attest")),
+    "before the new model": Death(Moment.APPLY, CHECKPOINTS, "save", BEFORE),
+    "after the new model": Death(Moment.APPLY, CHECKPOINTS, "save", AFTER),
+    "before the scores": Death(Moment.APPLY, JOURNAL, "note", BEFORE, signs("score book")),
+    "after the scores": Death(Moment.APPLY, JOURNAL, "note", AFTER, signs("score book")),
+}
+EPOCH_DEATHS = {
+    "before fixing weights": Death(Moment.TRAIN, JOURNAL, "sign_once", BEFORE, signs("weights")),
+    "after fixing weights": Death(Moment.TRAIN, JOURNAL, "sign_once", AFTER, signs("weights")),
+    "before committing": Death(Moment.TRAIN, OUTBOX, "send", BEFORE, sends("commitWeights")),
+    "after committing": Death(Moment.TRAIN, OUTBOX, "send", AFTER, sends("commitWeights")),
+    "before revealing": Death(Moment.REVEAL, OUTBOX, "send", BEFORE, sends("revealWeights")),
+    "after revealing": Death(Moment.REVEAL, OUTBOX, "send", AFTER, sends("revealWeights")),
+}
+
+
+async def run_round_with_death(net: Subnet, victim: Member, death: Death) -> Round:
+    """Leads everybody through a round in which one dies and is back before anybody goes on."""
+    round_ = net.round
+    async for moment in net.moments():
+        if moment is death.moment:
+            node = victim.open_node
+            with (
+                killed_at(death.part(node), death.method, death.when, if_=death.if_),
+                pytest.raises(Killed),
+            ):
+                for _ in range(3):
+                    await net.work()
+                    net.anvil.mine()
+            await net.reopen(victim)
+        await net.work(2)
+    return round_
+
+
+def sent_by(net: Subnet, member: Member) -> list[str]:
+    """Call data of every transaction that a member's operator key got into a block."""
+    found = []
+    for number in range(net.run_file.deploy_block, net.anvil.block_number() + 1):
+        block = net.anvil.rpc("eth_getBlockByNumber", hex(number), True)
+        found += [
+            each["input"]
+            for each in block["transactions"]
+            if each["from"].lower() == member.key.address.lower()
+        ]
+    return found
+
+
+async def assert_nothing_doubled(net: Subnet, member: Member) -> None:
+    calls = sent_by(net, member)
+    assert len(calls) == len(set(calls)), "the same call twice"
+    assert net.failed_transactions() == []
+    assert (await net.poll()).events(Slashed) == []
+
+
+@pytest.mark.parametrize("death", MINER_DEATHS.values(), ids=MINER_DEATHS)
+async def test_miner__dies_in_a_round__is_accepted_in_that_round_and_the_next(
+    stepped_anvil: Anvil, tmp_path: Path, text: TokenDataset, death: Death
+) -> None:
+    async with subnet(stepped_anvil, tmp_path, text, validators=1, rounds_per_epoch=4) as net:
+        victim, validator = net.miners[0], net.validators[0].open_node
+        await net.run_round()
+        killed = await run_round_with_death(net, victim, death)
+        after = await net.run_round()
+        net.assert_agreement()
+        for round_ in (killed, after):
+            versions = validator.exchange.versions(round_)[victim.owner]
+            assert len(versions) == 1, "one submission signed a round"
+            (publication,) = versions.values()
+            assert publication.signed.submission.local_from_round == round_ - 1
+            events = (await net.poll()).events(Committed, round_=round_)
+            assert [e.digest for e in events if e.account == victim.owner] == list(versions)
+        book = net.book(net.validators[0])
+        assert book.record(victim.owner).accepted == 3
+        assert book.record(victim.owner).strikes == 0
+        await assert_nothing_doubled(net, victim)
+
+
+@pytest.mark.parametrize("death", VALIDATOR_DEATHS.values(), ids=VALIDATOR_DEATHS)
+async def test_validator__dies_in_a_round__attests_it_once_and_scores_it_like_the_others(
+    stepped_anvil: Anvil, tmp_path: Path, text: TokenDataset, death: Death
+) -> None:
+    async with subnet(
+        stepped_anvil, tmp_path, text, miners=["honest", "wrong-data"], rounds_per_epoch=4
+    ) as net:
+        victim, witness = net.validators
+        await net.run_round()
+        killed = await run_round_with_death(net, victim, death)
+        net.assert_agreement()
+        reader = await net.poll()
+        attested = reader.events(Attested, round_=killed)
+        assert {event.account for event in attested} == {victim.owner, witness.owner}
+        assert len({(event.root, event.bitmap) for event in attested}) == 1
+        mine, theirs = net.book(victim), net.book(witness)
+        assert mine.round == theirs.round == killed
+        for miner in net.miners:
+            one, other = mine.record(miner.owner), theirs.record(miner.owner)
+            assert (one.strikes, one.barred, one.accepted) == (
+                other.strikes,
+                other.barred,
+                other.accepted,
+            ), miner.name
+        await net.run_round()
+        net.assert_agreement()
+        await assert_nothing_doubled(net, victim)
+
+
+@pytest.mark.parametrize("death", EPOCH_DEATHS.values(), ids=EPOCH_DEATHS)
+async def test_validator__dies_around_its_weights__reveals_what_it_committed(
+    stepped_anvil: Anvil, tmp_path: Path, text: TokenDataset, death: Death
+) -> None:
+    async with subnet(stepped_anvil, tmp_path, text, rounds_per_epoch=1) as net:
+        victim = net.validators[0]
+        await net.run_round()
+        await run_round_with_death(net, victim, death)
+        reader = await net.poll()
+        everybody = {member.owner for member in net.validators}
+        committed = reader.events(WeightsCommitted, epoch=Epoch(1))
+        revealed = reader.events(WeightsRevealed, epoch=Epoch(1))
+        assert {event.account for event in committed} == everybody
+        assert {event.account for event in revealed} == everybody
+        assert reader.events(MissingRevealPenalised) == []
+        await assert_nothing_doubled(net, victim)
+        await net.assert_balanced()
+
+
+HUNTER_DEATHS = {
+    "before accusing": Death(Moment.PUBLISH, OUTBOX, "submit", BEFORE, sends("commitChallenge")),
+    "accusation signed, not sent": Death(
+        Moment.PUBLISH, PUMP, "offer", BEFORE, lambda key, _: key.startswith("accuse")
+    ),
+    "after accusing": Death(Moment.PUBLISH, OUTBOX, "submit", AFTER, sends("commitChallenge")),
+    "before proving": Death(Moment.PUBLISH, OUTBOX, "submit", BEFORE, sends("proveWrongData")),
+    "after proving": Death(Moment.PUBLISH, OUTBOX, "submit", AFTER, sends("proveWrongData")),
+}
+
+
+@pytest.mark.parametrize("death", HUNTER_DEATHS.values(), ids=HUNTER_DEATHS)
+async def test_hunter__dies_amid_a_case__proves_it_once_and_has_its_bond_back(
+    stepped_anvil: Anvil, tmp_path: Path, text: TokenDataset, death: Death
+) -> None:
+    async with subnet(
+        stepped_anvil, tmp_path, text, miners=["honest", "wrong-data"], validators=1, hunters=1
+    ) as net:
+        hunter = net.hunters[0]
+        await run_round_with_death(net, hunter, death)
+        reader = await net.poll()
+        proven = reader.events(FaultProven)
+        assert len(reader.events(ChallengeCommitted)) == len(proven) == 1
+        assert await net.contracts.faults.bonds_held() == 0
+        balance = (await net.contracts.token.balances_of([hunter.owner]))[0]
+        assert balance == FUNDS + proven[0].bounty
+        calls = sent_by(net, hunter)
+        assert len(calls) == len(set(calls)) == 3, "approve, accuse, prove"
+        assert net.failed_transactions() == []
+        await net.assert_balanced()
