@@ -3,26 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Protocol
 
 from protocol.ids import Address, Hash32
 from protocol.submission import BlobRef
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChainTime:
-    """The chain's own idea of now: the head that a node acts on."""
-
-    block: int
-    time: int
-
-
-class ChainClock(Protocol):
-    """Tells the time by the chain, never by the machine."""
-
-    async def now(self) -> ChainTime:
-        """The newest block's number and time."""
 
 
 class Signer(Protocol):

@@ -94,7 +94,7 @@ def check_packages(requirements: list[str]) -> Finding:
     return Finding(
         name="packages",
         level=Level.OK,
-        detail=f"torch {metadata.version('torch')}, web3 {metadata.version('web3')}",
+        detail=f"torch {metadata.version('torch')}, tokenizers {metadata.version('tokenizers')}",
     )
 
 

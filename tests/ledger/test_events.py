@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 
 from ledger.connection import Connection
-from ledger.contracts.registry import Role
 from ledger.errors import RpcUnavailable, StoreForeign
 from ledger.event_store import BlockMark, EventStore
-from ledger.event_types import Deposited, Event, Registered
+from ledger.event_types import Deposited, Event
 from ledger.events import EventReader
-from protocol.ids import ZERO32, Epoch
+from protocol.ids import ZERO32
 from protocol.runfile import ContractAddresses
 from tests.chain import Anvil, start_anvil
 from tests.ledger.fake_node import RpcFault, fake_node
@@ -286,30 +285,6 @@ async def test_open__file_of_another_run__is_refused(own_anvil: Anvil, tmp_path:
         )
         with pytest.raises(StoreForeign, match="another data folder"):
             await EventReader.open(tmp_path / "e", world.connection, other, from_block=0)
-
-
-async def test_view__slots__are_kept_until_something_changes(
-    own_anvil: Anvil, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async with deployed(own_anvil, tmp_path) as world:
-        view, epoch = world.view, Epoch(1)
-        await view.refresh()
-        assert await view.slots(Role.MINER, epoch) == []
-        miner = await world.join(Role.MINER, tokens(150))
-        assert await view.slots(Role.MINER, epoch) == []  # as of the last refresh
-        await view.refresh()
-        held = await view.slots(Role.MINER, epoch)
-        assert [holder.account for holder in held] == [miner.account]
-        assert held is await view.slots(Role.MINER, epoch)
-        call = world.contracts.registry.set_endpoint_call(miner.account, "http://10.0.0.1:2")
-        await world.act(miner.owner, call)
-        await view.refresh()
-        held = await view.slots(Role.MINER, epoch)
-        assert held[0].endpoint == "http://10.0.0.1:2"
-        assert view.events(Registered)[0].role is Role.MINER
-        now = await view.now()
-        assert now.block == own_anvil.block_number()
-        assert now.time == own_anvil.time()
 
 
 async def test_poll__interval_mining__misses_nothing(tmp_path: Path) -> None:

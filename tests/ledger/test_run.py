@@ -10,7 +10,17 @@ from ledger.accounting import take_books
 from ledger.contracts.faults import EquivocationEvidence, Fault
 from ledger.contracts.registry import Role
 from ledger.errors import Reverted
-from ledger.event_types import Attested, Claimed, Committed, FaultProven
+from ledger.event_types import (
+    Attested,
+    BeaconRecorded,
+    Claimed,
+    Committed,
+    FaultProven,
+    RootFinalised,
+    SettlementFinalised,
+    SettlementPosted,
+    WeightsRevealed,
+)
 from ledger.runs import join
 from protocol.beacon import Purpose
 from protocol.ids import ZERO32, Address, Epoch, Hash32, Round, Slot, Units
@@ -33,21 +43,21 @@ async def test_run__from_deployment_to_claim__every_wrapper_agrees(
 
 
 async def _books_balance(world: World) -> None:
-    await world.view.refresh()
+    await world.reader.poll()
     books = await take_books(world.contracts, world.reader)
     assert books.balanced, books
     assert books.token_balance == books.accounted > 0
 
 
 async def _live(world: World) -> None:
-    contracts, view = world.contracts, world.view
+    contracts = world.contracts
     await join(world.run_file, world.connection)
     miner = await world.join(Role.MINER, tokens(200))
     cheat = await world.join(Role.MINER, tokens(200))
     validator = await world.join(Role.VALIDATOR, tokens(2000))
     await _books_balance(world)
     epoch, round_ = Epoch(1), Round(1)
-    holders = await view.slots(Role.MINER, epoch)
+    holders = await contracts.registry.slots(Role.MINER, epoch)
     assert [(h.slot, h.account, h.stake) for h in holders] == [
         (0, miner.account, tokens(200)),
         (1, cheat.account, tokens(200)),
@@ -85,14 +95,15 @@ async def _live(world: World) -> None:
     world.to(world.clock.attest_deadline(round_) + 1)
     await world.act(validator.operator, contracts.epochs.finalise_root_call(round_, root))
 
-    await view.refresh()
-    assert view.beacon(round_, Purpose.ASSIGNMENT) == beacon
-    assert view.commits(round_)[miner.slot].digest == digest
-    assert view.attestations(round_)[validator.slot].bitmap == b"\x01"
-    assert view.final_root(round_) == root
-    newest = view.newest_final_root()
-    assert newest is not None
-    assert newest.total_stake == tokens(2000)
+    await world.reader.poll()
+    recorded = world.reader.events(BeaconRecorded, round_=round_)
+    assert {event.purpose: event.value for event in recorded}[Purpose.ASSIGNMENT] == beacon
+    commits = world.reader.events(Committed, round_=round_, account=miner.account)
+    assert [event.digest for event in commits] == [digest]
+    [attested] = world.reader.events(Attested, round_=round_)
+    assert (attested.slot, attested.bitmap) == (validator.slot, b"\x01")
+    [final] = world.reader.events(RootFinalised, round_=round_)
+    assert (final.root, final.total_stake) == (root, tokens(2000))
     state = await contracts.epochs.round_state(round_)
     assert state.assignment == beacon
     assert state.root == root
@@ -115,7 +126,7 @@ async def _live(world: World) -> None:
     assert await contracts.token.balance_of(hunter.address) > bond
     assert (await contracts.registry.faults_of(cheat.account)).faults == 1
     await _books_balance(world)
-    assert [event.miner for event in view.verdicts()] == [cheat.account]
+    assert [event.miner for event in world.reader.events(FaultProven)] == [cheat.account]
     assert world.reader.events(FaultProven, round_=round_)[0].kind is Fault.EQUIVOCATION
 
     await _settle(world, validator.account, validator.operator.address)
@@ -134,8 +145,10 @@ async def _settle(world: World, validator: Address, operator: Address) -> None:
     await world.act(outbox, contracts.scores.commit_weights_call(epoch, commitment))
     world.to(world.clock.weight_commit_deadline(epoch) + 1)
     await world.act(outbox, contracts.scores.reveal_weights_call(epoch, weights, salt))
-    await world.view.refresh()
-    assert world.view.reveals(epoch)[Slot(0)].weights == weights
+    await world.reader.poll()
+    assert [event.weights for event in world.reader.events(WeightsRevealed, epoch=epoch)] == [
+        weights
+    ]
     scores = await contracts.scores.epoch_scores(epoch)
     assert scores.revealed == {Slot(0)}
     assert await contracts.scores.has_quorum(epoch)
@@ -170,11 +183,10 @@ async def _settle(world: World, validator: Address, operator: Address) -> None:
     await _books_balance(world)
     world.to(post.window_ends + 1)
     await world.act(world.deployer, contracts.rewards.finalise_settlement_call(epoch))
-    await world.view.refresh()
-    settlement = world.view.settlement(epoch)
-    assert settlement.final is not None
-    assert settlement.standing is not None
-    assert settlement.standing.miners == tree.miners
+    await world.reader.poll()
+    assert len(world.reader.events(SettlementFinalised, epoch=epoch)) == 1
+    posted = world.reader.events(SettlementPosted, epoch=epoch)
+    assert [each.miners for each in posted] == [tree.miners]
     await _books_balance(world)
     for index, leaf in leaves.items():
         if leaf.amount:

@@ -17,7 +17,6 @@ from ledger.keys import LocalSigner, new_private_key
 from ledger.outbox import Outbox
 from ledger.outbox_pump import OutboxSettings
 from ledger.transactions import Call, Receipt
-from ledger.view import ChainView
 from protocol.beacon import Purpose
 from protocol.clock import RoundClock
 from protocol.ids import Address, Epoch, Hash32, Round, Slot, Units
@@ -58,7 +57,6 @@ class World:
     clock: RoundClock
     deployer: Outbox
     reader: EventReader
-    view: ChainView
     folder: Path
     stack: AsyncExitStack
     sent: int = 0
@@ -184,7 +182,6 @@ async def deployed(
             clock=clock,
             deployer=deployer,
             reader=reader,
-            view=ChainView(contracts, reader, clock),
             folder=folder,
             stack=stack,
         )
