@@ -42,7 +42,7 @@ class Hunter:
         self._last_epoch = last_epoch
         self._cases = CaseBook(node.journal)
         self._auditor = Auditor(node)
-        self._cleared: set[Hash32] = set()
+        self._cleared: dict[Round, set[Hash32]] = {}
 
     async def run(self) -> None:
         """Hunts until cancelled, or until `last_epoch` is settled and no case is open."""
@@ -65,7 +65,9 @@ class Hunter:
     async def _hunt(self) -> None:
         """Looks at the submissions of this round and the last few."""
         chain = self._node.chain
-        for number in range(max(1, chain.round - _ROUNDS_BACK), chain.round + 1):
+        first = Round(max(1, chain.round - _ROUNDS_BACK))
+        self._cleared = {kept: self._cleared[kept] for kept in self._cleared if kept >= first}
+        for number in range(first, chain.round + 1):
             round_ = Round(number)
             if chain.time <= chain.clock.put_deadline(round_):
                 continue
@@ -94,7 +96,7 @@ class Hunter:
         node = self._node
         for miner, publication in node.exchange.committed(roster).items():
             digest = roster.commits[miner]
-            if digest in self._cleared:
+            if digest in self._cleared.get(roster.round, ()):
                 continue
             endpoints = node.chain.endpoints()
             mirrors = [*await node.chain.validator_endpoints(), endpoints.get(miner, "")]
@@ -105,7 +107,7 @@ class Hunter:
                 logger.debug("data leaves of %s: %s", miner, error)
                 continue
             found = await asyncio.to_thread(wrong_data, publication.signed, leaves, node.dataset)
-            self._cleared.add(digest)
+            self._cleared.setdefault(roster.round, set()).add(digest)
             if found is not None:
                 self._open(found, roster.round, miner)
 

@@ -13,6 +13,8 @@ from protocol.spec import RunSpec
 from protocol.submission import Submission
 from scoring.checks import LocalOrigin
 
+_ROUNDS_KEPT = 1024
+
 
 class AcceptedWork:
     """Looks up each round once; the publications come from the board or from other validators."""
@@ -52,6 +54,7 @@ class AcceptedWork:
             outcome = conclude(facts, submissions, self._spec.outer)
             found = {facts.miners[slot]: each for slot, each in outcome.accepted.items()}
         self._rounds[round_] = found
+        self._rounds.pop(Round(round_ - _ROUNDS_KEPT), None)
         return found
 
     async def origins(self, round_: Round) -> dict[Address, LocalOrigin]:

@@ -26,6 +26,7 @@ from transport.store import FolderStore
 
 logger = logging.getLogger(__name__)
 
+_FAMILY = "submissions"
 VERSIONS_KEPT = 2
 """Different submissions of one miner and round that are kept besides the committed one."""
 LOCATORS_KEPT = 4
@@ -44,7 +45,7 @@ class Roster:
 
 def topic_of(round_: Round) -> str:
     """The board's topic for a round's submissions."""
-    return f"submissions/{round_}"
+    return f"{_FAMILY}/{round_}"
 
 
 class Exchange:
@@ -59,7 +60,7 @@ class Exchange:
         self._store = store
         self._client = client
         self._known: dict[Round, dict[Address, dict[Hash32, list[Publication]]]] = {}
-        self._seen: set[bytes] = set()
+        self._seen: dict[Round, set[bytes]] = {}
 
     def versions(self, round_: Round) -> Mapping[Address, Mapping[Hash32, Publication]]:
         """Every known publication of a round, by miner and digest."""
@@ -130,10 +131,18 @@ class Exchange:
         raise failure or MissingPayload(f"a {kind} blob was damaged on disk")
 
     def forget_before(self, round_: Round) -> None:
-        """Drops what is older than a round: its fraud window is over."""
+        """Drops what is older than a round, and lets its blobs go: its fraud window is over."""
+        for topic in self._board.topics():
+            family, _, number = topic.partition("/")
+            if family == _FAMILY and int(number) < round_:
+                for record in self._board.records(topic):
+                    for ref in Publication.from_bytes(record).blobs.values():
+                        self._store.unpin(ref.digest)
+                self._board.drop(topic)
         for old in [known for known in self._known if known < round_]:
             del self._known[old]
-            self._board.drop(topic_of(old))
+        for old in [seen for seen in self._seen if seen < round_]:
+            del self._seen[old]
 
     def _same(self, publication: Publication) -> list[Publication]:
         """Every known publication of the same submission."""
@@ -170,10 +179,11 @@ class Exchange:
             self._try_take(record, roster, endpoint)
 
     def _try_take(self, record: bytes, roster: Roster, source: str) -> None:
-        if record in self._seen:
+        seen = self._seen.setdefault(roster.round, set())
+        if record in seen:
             return
         try:
             self.take(record, roster)
-            self._seen.add(record)
+            seen.add(record)
         except Rejected as error:
             logger.debug("from %s: %s", source, error)

@@ -31,6 +31,7 @@ from training.roots import state_root
 
 logger = logging.getLogger(__name__)
 
+_ROOTS_KEPT = 64
 _CATCH_UP_BY_CHECKPOINT = 3
 """More rounds behind than this, a checkpoint is fetched instead of replaying."""
 
@@ -215,3 +216,4 @@ class Follower:
     def _take(self, round_: Round, root: Hash32, params: Parameters) -> None:
         self.head, self.root, self.params = round_, root, params
         self.roots[round_] = root
+        self.roots.pop(Round(round_ - _ROOTS_KEPT), None)

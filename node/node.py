@@ -41,6 +41,8 @@ from transport.store import FolderStore
 logger = logging.getLogger(__name__)
 
 POLL_S = 0.4
+_DATED = ("audits", "reports", "roots")
+"""Families of topics that are of no use once a round's fraud window is over."""
 _SERVER_PATIENCE = 5.0
 
 
@@ -240,6 +242,10 @@ class Node:
         oldest = self.follower.head - window
         if oldest > 0:
             self.exchange.forget_before(Round(oldest))
+        for topic in self.board.topics():
+            family, _, number = topic.partition("/")
+            if family in _DATED and int(number) < oldest:
+                self.board.drop(topic)
 
 
 def _server_limits(local: bool) -> ServerLimits:

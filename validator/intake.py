@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from node.contents import read_data_leaves, read_local, read_payload, read_trace
 from node.exchange import Exchange, Roster
 from protocol.errors import Rejected, Retryable
-from protocol.ids import Address, Hash32
+from protocol.ids import Address, Hash32, Round
 from protocol.runfile import RunFile
 from protocol.submission import BLOB_KINDS, Publication
 from scoring.checks import Delivery, Expectation, Fault, visible_faults
@@ -23,6 +23,8 @@ from training.codec import Payload
 logger = logging.getLogger(__name__)
 
 _FETCHES_AT_ONCE = 4
+ROUNDS_KEPT = 8
+"""Holdings are kept in memory until the round is scored, which may take a while after a restart."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,16 +52,13 @@ class Intake:
     def __init__(self, *, run_file: RunFile, exchange: Exchange) -> None:
         self._run_file = run_file
         self._exchange = exchange
-        self._held: dict[Hash32, Holding] = {}
+        self._held: dict[Round, dict[Hash32, Holding]] = {}
         self._slots = asyncio.Semaphore(_FETCHES_AT_ONCE)
 
     def held(self, roster: Roster) -> dict[Address, Holding]:
         """What was examined of a round, by miner."""
-        return {
-            miner: self._held[digest]
-            for miner, digest in roster.commits.items()
-            if digest in self._held
-        }
+        held = self._held.get(roster.round, {})
+        return {miner: held[digest] for miner, digest in roster.commits.items() if digest in held}
 
     async def examine(
         self,
@@ -77,7 +76,8 @@ class Intake:
         fresh = {
             miner: publication
             for miner, publication in self._exchange.committed(roster).items()
-            if roster.commits[miner] not in self._held and miner in expectations
+            if roster.commits[miner] not in self._held.get(roster.round, {})
+            and miner in expectations
         }
         await asyncio.gather(
             *(
@@ -106,7 +106,9 @@ class Intake:
                 logger.info("%s: %s", expectation.miner, error)
                 blobs = {}
         holding = await asyncio.to_thread(self._check, publication, blobs, expectation, roster)
-        self._held[holding.digest] = holding
+        self._held.setdefault(roster.round, {})[holding.digest] = holding
+        for old in [round_ for round_ in self._held if round_ < roster.round - ROUNDS_KEPT]:
+            del self._held[old]
         if holding.faults:
             logger.info("%s: %s", expectation.miner, ", ".join(holding.faults))
 
