@@ -59,7 +59,7 @@ FUNDS = tokens(1_000)
 CAP, ALLOCATION = tokens(10_000_000), tokens(1_000_000)
 MODEL_SPEC = replace(MODEL, vocab_size=300, layers=1)
 INNER = replace(SPEC.inner, steps=6, batch=8, learning_rate="0.03")
-CODEC = replace(SPEC.codec, chunk=512, k=64)
+CODEC = replace(SPEC.codec, chunk=512, k=256)
 """It learns within a few rounds, so that scores tell work from luck."""
 
 CLOCK = {
@@ -325,10 +325,13 @@ class Subnet:
 
     # -- time ----------------------------------------------------------------------------------
 
-    async def work(self, passes: int = 1, *, only: Collection[Member] | None = None) -> None:
+    async def work(
+        self, passes: int = 1, *, only: Collection[Member] | None = None, mining: bool = False
+    ) -> None:
         """Everybody that is open and awake does what there is to do, one after the other, so often.
 
-        Validators go first, in an order of their own in each round, then miners, then hunters.
+        Validators go first, in an order of their own in each round, then miners, then hunters. `mining` adds a block
+        after each pass.
         """
         for _ in range(passes):
             for member in self._in_order():
@@ -340,6 +343,8 @@ class Subnet:
                     continue
                 await member.role.step()
                 self._wait_for_block()
+            if mining:
+                self.anvil.mine()
 
     def _wait_for_block(self) -> None:
         """Until the chain has taken what was sent; it answers a moment before it mines."""
@@ -411,6 +416,17 @@ class Subnet:
         books = await self.books()
         assert books.balanced, books
         assert books.token_balance == books.accounted
+
+    async def assert_paid(self, *members: Member) -> None:
+        """Each of these miners and validators has claimed what its newest final leaf says; not all got nothing."""
+        claimed = []
+        for member in members:
+            newest = await self.validators[0].open_node.settlements.newest_leaf(member.owner)
+            assert newest is not None, member.name
+            claimed.append(await self.contracts.rewards.claimed_of(member.owner))
+            assert claimed[-1] == newest[1].cumulative, member.name
+            assert claimed[-1] > 0 or member.kind is Role.MINER, member.name
+        assert sum(claimed) > 0
 
     def assert_agreement(self, *members: Member) -> Hash32:
         """All open nodes (or these) stand at the same round with the same root, which is returned."""

@@ -47,15 +47,12 @@ async def test_default_cheats__two_epochs__earn_nothing_and_two_of_them_are_slas
     stepped_anvil: Anvil, tmp_path: Path, text: TokenDataset
 ) -> None:
     cheats = ("copier", "noise", "equivocator", "wrong-data")
-    async with subnet(
-        stepped_anvil, tmp_path, text, miners=[*HONEST, *cheats], hunters=1, rounds_per_epoch=3
-    ) as net:
+    async with subnet(stepped_anvil, tmp_path, text, miners=[*HONEST, *cheats], hunters=1) as net:
         equivocator, liar, hunter = (net.named(n) for n in ("equivocator", "wrong-data", "h1"))
         first = await net.run_round()
         for member in net.validators:
             seen = member.open_node.exchange.versions(first)[equivocator.owner]
             assert len(seen) == 2, "each was shown another one, and they told each other"
-        await net.run_rounds(2)
         await net.run_rounds(4)
         reader = await net.poll()
 
@@ -63,7 +60,7 @@ async def test_default_cheats__two_epochs__earn_nothing_and_two_of_them_are_slas
         guilty = {equivocator.owner: Fault.EQUIVOCATION, liar.owner: Fault.WRONG_DATA}
         assert {event.miner: event.kind for event in proven} == guilty
         assert {(event.miner, event.round) for event in proven} == {
-            (miner, round_) for miner in guilty for round_ in (1, 2, 3)
+            (miner, round_) for miner in guilty for round_ in (1, 2)
         }, "each round is judged once, until the slot ends with the epoch"
         assert {event.account for event in reader.events(Slashed)} == set(guilty)
         spec = net.run_file.spec.chain
@@ -95,10 +92,8 @@ async def test_useless_cheats__two_epochs__earn_nothing_and_are_never_slashed(
     stepped_anvil: Anvil, tmp_path: Path, text: TokenDataset
 ) -> None:
     cheats = ("stale", "late", "zero")
-    async with subnet(
-        stepped_anvil, tmp_path, text, miners=[*HONEST, *cheats], hunters=1, rounds_per_epoch=3
-    ) as net:
-        await net.run_rounds(7)
+    async with subnet(stepped_anvil, tmp_path, text, miners=[*HONEST, *cheats], hunters=1) as net:
+        await net.run_rounds(5)
         reader = await net.poll()
         late = net.named("late")
         assert reader.events(Committed, account=late.owner) == []
@@ -141,18 +136,14 @@ async def test_scaled__any_factor__gets_no_more_into_the_model_than_the_honest(
 ) -> None:
     loud = ("scaled2", "scaled5", "scaled1000")
     async with subnet(
-        stepped_anvil, tmp_path, text, miners=[*HONEST, "honest", *loud], rounds_per_epoch=3
+        stepped_anvil, tmp_path, text, miners=[*HONEST, "honest", *loud], validators=1
     ) as net:
-        before = net.book(net.validators[0])
-        assert before.round == 0
-        await net.run_rounds(4)
+        await net.run_rounds(3)
         net.assert_agreement()
         await assert_honest_lost_nothing(net)
         assert (await net.poll()).events(Slashed) == []
         claimed = await claims(net)
         honest = [amount for name, amount in claimed.items() if name.startswith("honest")]
         assert sum(honest) > 0
-        assert net.heldout_loss(Round(4)) < net.heldout_loss(Round(1)) - 0.5, (
-            "it learns all the same"
-        )
+        assert net.heldout_loss(Round(3)) < net.heldout_loss(Round(1)), "it learns all the same"
         await net.assert_balanced()

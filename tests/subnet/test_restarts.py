@@ -99,9 +99,7 @@ async def run_round_with_death(net: Subnet, victim: Member, death: Death) -> Rou
                 killed_at(death.part(node), death.method, death.when, if_=death.if_),
                 pytest.raises(Killed),
             ):
-                for _ in range(3):
-                    await net.work()
-                    net.anvil.mine()
+                await net.work(3, mining=True)
             await net.reopen(victim)
         await net.work(2)
     return round_

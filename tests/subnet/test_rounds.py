@@ -49,8 +49,8 @@ async def test_subnet__two_epochs__pays_everybody_and_balances(
             assert len(reader.events(Committed, round_=Round(round_))) == 3
             assert len(reader.events(Attested, round_=Round(round_))) == 2
         assert {event.epoch for event in reader.events(Claimed)} == {1, 2}
-        for member in [*net.miners, *net.validators]:
-            assert await net.contracts.rewards.claimed_of(member.owner) > 0, member.name
+        await net.assert_paid(*net.miners)
+        await net.assert_paid(*net.validators)
         assert net.failed_transactions() == []
         await assert_nobody_penalised(net)
         await net.assert_balanced()

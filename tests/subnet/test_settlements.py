@@ -102,8 +102,8 @@ async def test_reveal__one_validator_never_reveals__pays_a_penalty_and_others_ar
         vault, rewards = net.contracts.vault, net.contracts.rewards
         assert await vault.active_of(silent.owner) == STAKE[silent.kind] - penalty
         assert await rewards.claimed_of(silent.owner) == 0
-        for member in [*others, *net.miners]:
-            assert await rewards.claimed_of(member.owner) > 0, member.name
+        await net.assert_paid(*others)
+        await net.assert_paid(*net.miners)
         assert await net.slot(silent) is not None, "a penalty does not cost the slot"
         net.assert_agreement()
         assert net.failed_transactions() == []
@@ -219,8 +219,7 @@ async def test_post__wrong_miners_half__is_challenged_struck_and_posted_again(
         assert await tokens_of(net, winner) >= FUNDS + struck[0].bounty
         refunds = sum(e.amount for e in reader.events(RefundsWithdrawn, account=rogue.key.address))
         assert await tokens_of(net, rogue) == FUNDS - bond + refunds
-        for member in net.miners:
-            assert await net.contracts.rewards.claimed_of(member.owner) > 0
+        await net.assert_paid(*net.miners)
         await net.assert_balanced()
 
 
@@ -304,8 +303,8 @@ async def test_subnet__lone_validator__does_everything_and_everybody_is_paid(
         assert len(roots) == 5
         reader = await net.poll()
         assert [event.epoch for event in reader.events(SettlementFinalised)] == [FIRST]
-        for member in [*net.miners, *net.validators]:
-            assert await net.contracts.rewards.claimed_of(member.owner) > 0, member.name
+        await net.assert_paid(*net.miners)
+        await net.assert_paid(*net.validators)
         assert net.failed_transactions() == []
         await net.assert_balanced()
 
@@ -323,7 +322,7 @@ async def test_subnet__one_of_two_validators_is_gone__rounds_are_void_and_the_ot
         reader = await net.poll()
         assert [event.epoch for event in reader.events(SettlementFinalised)] == [FIRST]
         rewards, vault = net.contracts.rewards, net.contracts.vault
-        assert await rewards.claimed_of(present.owner) > 0
+        await net.assert_paid(present)
         assert await rewards.claimed_of(gone.owner) == 0
         assert await vault.active_of(present.owner) == STAKE[present.kind]
         assert await vault.active_of(gone.owner) < STAKE[gone.kind]
