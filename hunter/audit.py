@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import dataclass
+from functools import partial
 
 from node.accepted import AcceptedWork
 from node.contents import read_local
@@ -76,8 +77,9 @@ class Auditor:
             raise Rejected(f"local state of {submission.miner} is out of line")
         publication = await self._publication(before)
         mirrors = await self._node.chain.validator_endpoints()
-        data = await self._node.exchange.blob(publication, "local", mirrors)
-        return await asyncio.to_thread(read_local, data, before, spec)
+        read = partial(read_local, submission=before, spec=spec)
+        _, local = await self._node.exchange.content(publication, "local", mirrors, read)
+        return local
 
     async def _publication(self, submission: Submission) -> Publication:
         versions = self._node.exchange.versions(submission.round)[submission.miner]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from functools import partial
 
 from hunter.audit import Auditor
 from hunter.cases import Case, CaseBook
@@ -100,9 +101,12 @@ class Hunter:
                 continue
             endpoints = node.chain.endpoints()
             mirrors = [*await node.chain.validator_endpoints(), endpoints.get(miner, "")]
+            submission, spec = publication.signed.submission, node.run_file.spec
+            read = partial(read_data_leaves, submission=submission, spec=spec)
             try:
-                data = await node.exchange.blob(publication, "data", [m for m in mirrors if m])
-                leaves = read_data_leaves(data, publication.signed.submission, node.run_file.spec)
+                _, leaves = await node.exchange.content(
+                    publication, "data", [mirror for mirror in mirrors if mirror], read
+                )
             except (Retryable, Rejected) as error:
                 logger.debug("data leaves of %s: %s", miner, error)
                 continue

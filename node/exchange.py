@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import TypeVar
 
 from ledger.recover import recover
+from node.contents import size_limits
 from node.errors import MissingPayload
 from protocol.beacon import Draw
 from protocol.errors import Rejected, Retryable
 from protocol.ids import Address, Hash32, Round
 from protocol.runfile import RunFile
-from protocol.submission import Publication, SignedSubmission
+from protocol.submission import BlobRef, Publication, SignedSubmission
 from transport.board import RecordBoard
 from transport.client import PeerClient
 from transport.errors import TransportError
@@ -29,8 +32,11 @@ logger = logging.getLogger(__name__)
 _FAMILY = "submissions"
 VERSIONS_KEPT = 2
 """Different submissions of one miner and round that are kept besides the committed one."""
-LOCATORS_KEPT = 4
-"""Different sets of locators kept for one submission: they are not signed, so one may be false."""
+LOCATORS_KEPT = 16
+"""Different sets of locators kept for one submission. They are not signed, so some may be false: no
+more than one is taken from each source, or one peer could crowd out the true one."""
+_FOLLOWED = "followed"
+_Read = TypeVar("_Read")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,14 +65,16 @@ class Exchange:
         self._board = board
         self._store = store
         self._client = client
-        self._known: dict[Round, dict[Address, dict[Hash32, list[Publication]]]] = {}
+        self._limits = size_limits(run_file.spec)
+        # Of each digest, the publications by source, the one to be preferred first.
+        self._known: dict[Round, dict[Address, dict[Hash32, dict[str, Publication]]]] = {}
         self._seen: dict[Round, set[bytes]] = {}
 
     def versions(self, round_: Round) -> Mapping[Address, Mapping[Hash32, Publication]]:
         """Every known publication of a round, by miner and digest."""
         known = self._known.get(round_, {})
         return {
-            miner: {digest: found[0] for digest, found in versions.items()}
+            miner: {digest: next(iter(found.values())) for digest, found in versions.items()}
             for miner, versions in known.items()
         }
 
@@ -79,8 +87,13 @@ class Exchange:
             if digest in known.get(miner, {})
         }
 
-    def take(self, record: bytes, roster: Roster) -> Publication:
+    def take(self, record: bytes, roster: Roster, source: str = "") -> Publication:
         """Checks a record and keeps it, on the board too, unless it is known already.
+
+        Args:
+            record: a publication's bytes.
+            roster: of its round.
+            source: who passed it on.
 
         Raises:
             Rejected: not a publication of this round that its miner's operator signed.
@@ -91,44 +104,56 @@ class Exchange:
         miner = signed.submission.miner
         versions = self._known.setdefault(roster.round, {}).setdefault(miner, {})
         if digest in versions:
-            return self._other_locators(versions[digest], publication)
+            return _with_other_locators(versions[digest], publication, source)
         extra = sum(known != roster.commits.get(miner) for known in versions)
         if digest != roster.commits.get(miner) and extra >= VERSIONS_KEPT:
             raise Rejected(
                 f"more than {VERSIONS_KEPT} submissions of {miner} that it did not commit"
             )
         self._board.put(topic_of(roster.round), miner, record)
-        versions[digest] = [publication]
+        versions[digest] = {source: publication}
         return publication
 
     def reload(self, roster: Roster) -> None:
         """Takes back what the board kept of a round over a restart."""
-        for record in self._board.records(topic_of(roster.round)):
-            self._try_take(record, roster, "our own board")
+        for number, record in enumerate(self._board.records(topic_of(roster.round))):
+            self._try_take(record, roster, f"our own board, {number}")
 
     async def pull(self, roster: Roster, endpoints: Sequence[str]) -> None:
         """Asks peers for the round's submissions and keeps what holds. Silent peers are skipped."""
         await asyncio.gather(*(self._pull_one(roster, endpoint) for endpoint in endpoints))
 
-    async def blob(self, publication: Publication, kind: str, mirrors: Sequence[str]) -> bytes:
-        """The bytes of one of a publication's blobs, from the store or the best mirror.
+    async def content(
+        self,
+        publication: Publication,
+        kind: str,
+        mirrors: Sequence[str],
+        read: Callable[[bytes], _Read],
+    ) -> tuple[BlobRef, _Read]:
+        """One of a publication's blobs as ``read`` makes of it, and the locator that led to it.
+
+        All known locators are tried until one leads to bytes that ``read`` does not refuse.
 
         Raises:
-            Retryable: nobody delivers it just now.
-            Rejected: its locator is false.
+            Retryable: none does, and some could not be followed just now.
+            Rejected: none does.
         """
-        failure: Exception | None = None
+        failure: Retryable | Rejected | None = None
         for ref in dict.fromkeys(p.blobs[kind] for p in self._same(publication)):
-            ordered = self._client.trust.order(mirrors, Draw(ref.digest))
             try:
-                await self._client.fetch_blob(ref, ordered, self._store)
+                return ref, await self._read(ref, kind, mirrors, read)
             except (Retryable, Rejected) as error:
-                failure = error
-                continue
-            data = await asyncio.to_thread(self._store.get, ref.digest)
-            if data is not None:
-                return data
-        raise failure or MissingPayload(f"a {kind} blob was damaged on disk")
+                failure = failure if isinstance(failure, Retryable) else error
+        raise failure or MissingPayload(f"nobody says where the {kind} blob is")
+
+    def confirm(self, publication: Publication) -> None:
+        """Prefers these locators from now on, also on the board: we followed them all."""
+        submission = publication.signed.submission
+        versions = self._known.get(submission.round, {}).get(submission.miner, {})
+        digest = submission.digest(self._domain)
+        versions[digest] = {_FOLLOWED: publication, **versions.get(digest, {})}
+        with suppress(Rejected):
+            self._board.put(topic_of(submission.round), submission.miner, publication.to_bytes())
 
     def forget_before(self, round_: Round) -> None:
         """Drops what is older than a round, and lets its blobs go: its fraud window is over."""
@@ -148,12 +173,20 @@ class Exchange:
         """Every known publication of the same submission."""
         submission = publication.signed.submission
         versions = self._known.get(submission.round, {}).get(submission.miner, {})
-        return versions.get(submission.digest(self._domain), [publication])
+        known = versions.get(submission.digest(self._domain), {})
+        return list(known.values()) or [publication]
 
-    def _other_locators(self, found: list[Publication], publication: Publication) -> Publication:
-        if publication not in found and len(found) < LOCATORS_KEPT:
-            found.append(publication)
-        return found[0]
+    async def _read(
+        self, ref: BlobRef, kind: str, mirrors: Sequence[str], read: Callable[[bytes], _Read]
+    ) -> _Read:
+        if ref.size > self._limits[kind]:
+            raise Rejected(f"a {kind} blob of {ref.size} bytes, more than one can have")
+        ordered = self._client.trust.order(mirrors, Draw(ref.digest))
+        await self._client.fetch_blob(ref, ordered, self._store)
+        data = await asyncio.to_thread(self._store.get, ref.digest)
+        if data is None:
+            raise MissingPayload(f"a {kind} blob was damaged on disk")
+        return await asyncio.to_thread(read, data)
 
     def _check(self, signed: SignedSubmission, roster: Roster) -> Hash32:
         submission = signed.submission
@@ -183,7 +216,16 @@ class Exchange:
         if record in seen:
             return
         try:
-            self.take(record, roster)
+            self.take(record, roster, source)
             seen.add(record)
         except Rejected as error:
             logger.debug("from %s: %s", source, error)
+
+
+def _with_other_locators(
+    found: dict[str, Publication], publication: Publication, source: str
+) -> Publication:
+    known = publication in found.values() or source in found
+    if not known and len(found) < LOCATORS_KEPT:
+        found[source] = publication
+    return next(iter(found.values()))

@@ -12,6 +12,7 @@ import asyncio
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from node.chain import RunChain
 from node.checkpoints import Checkpoints
@@ -201,11 +202,14 @@ class Follower:
 
     async def _payload(self, publication: Publication, mirrors: list[str]) -> Payload:
         submission: Submission = publication.signed.submission
+        read = partial(read_payload, submission=submission, spec=self._spec)
         try:
-            data = await self._exchange.blob(publication, "payload", [m for m in mirrors if m])
-            return await asyncio.to_thread(read_payload, data, submission, self._spec)
+            _, payload = await self._exchange.content(
+                publication, "payload", [mirror for mirror in mirrors if mirror], read
+            )
         except (Retryable, Rejected) as error:
             raise MissingPayload(f"payload of {submission.miner}: {error}") from error
+        return payload
 
     async def _fetch(self, round_: Round, root: Hash32) -> None:
         endpoints = await self._chain.validator_endpoints(without=self._me)

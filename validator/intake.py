@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from node.contents import read_data_leaves, read_local, read_payload, read_trace
 from node.exchange import Exchange, Roster
 from protocol.errors import Rejected, Retryable
 from protocol.ids import Address, Hash32, Round
 from protocol.runfile import RunFile
-from protocol.submission import BLOB_KINDS, Publication
+from protocol.submission import BLOB_KINDS, BlobRef, Publication
 from scoring.checks import Delivery, Expectation, Fault, visible_faults
-from training.codec import Payload
 
 logger = logging.getLogger(__name__)
 
@@ -29,16 +29,11 @@ ROUNDS_KEPT = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holding:
-    """A committed submission that was fetched whole, and what is visibly wrong with it.
-
-    Attributes:
-        payload: the decoded update; None if it did not decode.
-    """
+    """A committed submission that was fetched whole, and what is visibly wrong with it."""
 
     publication: Publication
     digest: Hash32
     faults: tuple[Fault, ...]
-    payload: Payload | None
 
 
 class Intake:
@@ -68,6 +63,8 @@ class Intake:
     ) -> None:
         """Examines every committed publication that is known and was not examined yet.
 
+        One whose blobs were not what was signed is tried again: another may know where they are.
+
         Args:
             roster: of the round.
             expectations: what a right submission of each miner says.
@@ -76,8 +73,7 @@ class Intake:
         fresh = {
             miner: publication
             for miner, publication in self._exchange.committed(roster).items()
-            if roster.commits[miner] not in self._held.get(roster.round, {})
-            and miner in expectations
+            if miner in expectations and self._is_open(roster.commits[miner], roster.round)
         }
         await asyncio.gather(
             *(
@@ -85,6 +81,10 @@ class Intake:
                 for miner, publication in fresh.items()
             )
         )
+
+    def _is_open(self, digest: Hash32, round_: Round) -> bool:
+        holding = self._held.get(round_, {}).get(digest)
+        return holding is None or Fault.FORMAT in holding.faults
 
     async def _examine_one(
         self,
@@ -95,43 +95,48 @@ class Intake:
     ) -> None:
         async with self._slots:
             try:
-                blobs = {
-                    kind: await self._exchange.blob(publication, kind, mirrors)
-                    for kind in BLOB_KINDS
-                }
+                publication = await self._follow(publication, mirrors)
+                whole = True
             except Retryable as error:
                 logger.info("%s: not whole yet: %s", expectation.miner, error)
                 return
             except Rejected as error:
                 logger.info("%s: %s", expectation.miner, error)
-                blobs = {}
-        holding = await asyncio.to_thread(self._check, publication, blobs, expectation, roster)
+                whole = False
+        holding = self._examined(publication, expectation, roster, whole=whole)
         self._held.setdefault(roster.round, {})[holding.digest] = holding
         for old in [round_ for round_ in self._held if round_ < roster.round - ROUNDS_KEPT]:
             del self._held[old]
         if holding.faults:
             logger.info("%s: %s", expectation.miner, ", ".join(holding.faults))
 
-    def _check(
-        self,
-        publication: Publication,
-        blobs: Mapping[str, bytes],
-        expectation: Expectation,
-        roster: Roster,
-    ) -> Holding:
+    async def _follow(self, publication: Publication, mirrors: Sequence[str]) -> Publication:
+        """Fetches all blobs; returns the publication with the locators that led to them.
+
+        Raises:
+            Retryable: a blob can't be had just now.
+            Rejected: what is there is not what was signed.
+        """
         submission, spec = publication.signed.submission, self._run_file.spec
+        readers: dict[str, Callable[..., object]] = {
+            "data": read_data_leaves,
+            "local": read_local,
+            "payload": read_payload,
+            "trace": read_trace,
+        }
+        blobs: dict[str, BlobRef] = {}
+        for kind in BLOB_KINDS:
+            read = partial(readers[kind], submission=submission, spec=spec)
+            blobs[kind], _ = await self._exchange.content(publication, kind, mirrors, read)
+        followed = Publication(signed=publication.signed, blobs=blobs)
+        self._exchange.confirm(followed)
+        return followed
+
+    def _examined(
+        self, publication: Publication, expectation: Expectation, roster: Roster, *, whole: bool
+    ) -> Holding:
+        submission = publication.signed.submission
         digest = submission.digest(self._run_file.domain)
-        payload: Payload | None = None
-        whole = False
-        if blobs:
-            try:
-                payload = read_payload(blobs["payload"], submission, spec)
-                read_data_leaves(blobs["data"], submission, spec)
-                read_trace(blobs["trace"], submission, spec)
-                read_local(blobs["local"], submission, spec)
-                whole = True
-            except Rejected as error:
-                logger.info("%s: %s", expectation.miner, error)
         delivery = Delivery(
             digest=digest,
             committed=roster.commits.get(expectation.miner),
@@ -139,9 +144,5 @@ class Intake:
             payload_root=submission.payload_root if whole else None,
             local_root=submission.local_out if whole else None,
         )
-        return Holding(
-            publication=publication,
-            digest=digest,
-            faults=visible_faults(submission, expectation, delivery),
-            payload=payload,
-        )
+        faults = visible_faults(submission, expectation, delivery)
+        return Holding(publication=publication, digest=digest, faults=faults)
