@@ -28,6 +28,9 @@ logger = logging.getLogger(__name__)
 
 _TOPIC = "dataset"
 _KEY = "files"
+_LEAF_BYTES = 32
+_TEXT_ALLOWANCE = 64 << 20
+"""For tokenizer and manifest, whose sizes the spec does not tell."""
 _SHARD = re.compile(r"tokens-[0-9]{5}\.bin", re.ASCII)
 
 
@@ -78,7 +81,7 @@ async def _fetch(
     for endpoint in client.trust.order(endpoints, Draw(spec.dataset_root)):
         try:
             for record in await client.fetch_records(endpoint, _TOPIC):
-                files = _parse(record)
+                files = _parse(record, spec)
                 for ref in files.values():
                     await client.fetch_blob(ref, [endpoint, *endpoints], store)
                 await asyncio.to_thread(_assemble, spec, folder, files, store)
@@ -103,7 +106,7 @@ def _assemble(
     partial.rename(folder)
 
 
-def _parse(record: bytes) -> dict[str, BlobRef]:
+def _parse(record: bytes, spec: DataSpec) -> dict[str, BlobRef]:
     """File names and locators of a data set record; raises `Rejected`."""
     value = canonical.loads(record)
     if not isinstance(value, Mapping):
@@ -115,6 +118,9 @@ def _parse(record: bytes) -> dict[str, BlobRef]:
                 files[name] = BlobRef(digest=to_hash32(digest), size=size)
             case _:
                 raise Rejected(f"not a file of a data set: {name!r}")
+    needed = spec.total_samples * (spec.sample_tokens * spec.token_bytes + _LEAF_BYTES)
+    if sum(ref.size for ref in files.values()) > needed + _TEXT_ALLOWANCE:
+        raise Rejected("more bytes than the data set has")
     return files
 
 
