@@ -48,6 +48,9 @@ class Settler:
         epoch = await rewards.next_epoch()
         await self._collect(epoch)
         await self._take_back()
+        if node.chain.time > node.chain.clock.epoch_end(epoch):
+            # Before it is our turn to post: a first post would else come blocks after its time.
+            await self._approve()
         if node.chain.time <= node.chain.clock.weight_reveal_deadline(epoch):
             return
         post = await rewards.current_post()
