@@ -11,15 +11,14 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
 from ledger.connection import Connection
-from protocol.beacon import Purpose
 from protocol.clock import RoundClock
 from protocol.ids import Round
 from syntience.devnet.boards import Boards
 from syntience.devnet.players import Player
 
 _FIRST = Round(1)
-_SPARE_S = 2
-"""Left before the first beacon may be fixed, so that nobody is late for it."""
+_DRAW_S = 4
+"""Left until genesis: what fixing and recording the first beacon takes."""
 _LOOK_S = 0.5
 
 
@@ -38,14 +37,14 @@ async def raise_curtain(
     Returns:
         False if genesis came before everybody was ready.
     """
-    opens = clock.beacon_opens_after(_FIRST, Purpose.ASSIGNMENT)
+    latest = clock.start(_FIRST) - _DRAW_S
     while len(boards.roots(_FIRST)) < len(players):
         await meanwhile()
         await boards.look(_FIRST)
-        if (await connection.head()).time >= opens:
+        if (await connection.head()).time >= latest:
             return False
         await asyncio.sleep(_LOOK_S)
-    skipped = opens - _SPARE_S - (await connection.head()).time
+    skipped = latest - (await connection.head()).time
     if skipped > 0:
         await connection.request("evm_increaseTime", [skipped])
     return True

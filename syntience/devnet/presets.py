@@ -37,6 +37,7 @@ _VOID_MOST_S = 40
 _LATEST_START_S = 2
 """From a round's start to the moment at which every miner has its beacon, and as much to commit."""
 _CONTENTION = 1.3
+_SPARSE = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,12 +60,18 @@ class Windows:
         return self.train + self.put + self.publish + self.attest + self.apply
 
 
+BRISK = Windows(train=5, publish=3, apply=4, weight_commit=8, weight_reveal=6, settlement=6)
+"""For a machine that has cores to spare."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preset:
     """A choice of `--model`.
 
     Attributes:
         train_core_s: what one miner's training of a round takes of one core, measured.
+        windows: for a crowded machine.
+        brisk: for one with few processes to a core.
     """
 
     name: str
@@ -72,6 +79,7 @@ class Preset:
     inner: InnerSpec
     train_core_s: float
     windows: Windows = Windows()
+    brisk: Windows = BRISK
 
     @property
     def vocab_size(self) -> int:
@@ -134,6 +142,7 @@ _PRESETS: Mapping[str, Preset] = {
             inner=_INNER,
             train_core_s=3.0,
             windows=Windows(publish=6, attest=8, apply=6, weight_commit=24),
+            brisk=Windows(weight_commit=20),
         ),
     )
 }
@@ -150,13 +159,27 @@ def preset_named(name: str) -> Preset:
         ) from None
 
 
-def fitted_windows(preset: Preset, *, miners: int, cores: int, rounds_per_epoch: int) -> Windows:
-    """The preset's windows, with time for all miners to train on these cores.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Crowd:
+    """How many share the machine: miners that train at once, processes in all, cores."""
+
+    miners: int
+    processes: int
+    cores: int
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether everybody gets a turn soon enough for brisk windows."""
+        return self.processes <= _SPARSE * self.cores
+
+
+def fitted_windows(preset: Preset, crowd: Crowd, *, rounds_per_epoch: int) -> Windows:
+    """The preset's windows, with time for all miners to train on the machine's cores.
 
     Longer where an epoch would else end before the weights of the one before it are revealed.
     """
-    windows = preset.windows
-    training_s = math.ceil(miners * preset.train_core_s * _CONTENTION / cores)
+    windows = preset.brisk if crowd.is_sparse else preset.windows
+    training_s = math.ceil(crowd.miners * preset.train_core_s * _CONTENTION / crowd.cores)
     train = max(windows.train, training_s + 2 * _LATEST_START_S - windows.put)
     rest = windows.round - windows.train
     least_epoch = windows.weight_commit + windows.weight_reveal + 1
@@ -193,7 +216,7 @@ def build_spec(
         scoring=ScoringSpec(
             beta_fraction="0.2",
             mu_gamma="0.95",
-            mu_margin="1.25",
+            mu_margin="0.9",
             phi="0.75",
             rand_samples=64,
             peers_per_round=MOST_MINERS,

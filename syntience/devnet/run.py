@@ -26,7 +26,7 @@ from syntience.devnet.launch import Founder, Founding
 from syntience.devnet.performance import Performance
 from syntience.devnet.place import logging_to, run_folder, usable_cores
 from syntience.devnet.players import Player, cast_players, write_key_files
-from syntience.devnet.presets import build_spec, fitted_windows, preset_named
+from syntience.devnet.presets import Crowd, build_spec, fitted_windows, preset_named
 from syntience.devnet.screen import empty_view
 from syntience.devnet.settings import DevnetSettings
 from syntience.devnet.stage import Stage, lead_s, set_stage
@@ -149,11 +149,13 @@ class _Devnet:
             return await closer.close(onlooker.picture, wall_s=wall_s)
 
     async def _spec(self, stage: Stage, connection: Connection, processes: int) -> RunSpec:
-        windows = fitted_windows(
-            stage.preset,
+        crowd = Crowd(
             miners=self._settings.miners + len(self._settings.cheats),
+            processes=processes,
             cores=self._cores,
-            rounds_per_epoch=self._settings.rounds_per_epoch,
+        )
+        windows = fitted_windows(
+            stage.preset, crowd, rounds_per_epoch=self._settings.rounds_per_epoch
         )
         lead = lead_s(stage, processes=processes, cores=self._cores)
         return build_spec(

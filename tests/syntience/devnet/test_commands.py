@@ -1,0 +1,56 @@
+"""The command lines of the players."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from protocol.ids import Epoch
+from syntience.devnet.commands import Scene, command_of, how_to_go_on, process_of
+from tests.syntience.devnet.stage import CHEAT, FIRST, HONEST, HUNTER, PLAYERS
+
+SCENE = Scene(
+    folder=Path("/runs/one"),
+    run_file=Path("/runs/one/run.json"),
+    rpc_url="http://127.0.0.1:8545",
+    dataset=Path("/sets/text"),
+    last_epoch=Epoch(3),
+)
+
+
+def value(command: tuple[str, ...], flag: str) -> str:
+    return command[command.index(flag) + 1]
+
+
+def test_command_of__an_honest_miner__is_what_an_operator_types() -> None:
+    command = command_of(HONEST, SCENE)
+    assert command[1:5] == ("-m", "syntience", "miner", "run")
+    assert value(command, "--run") == "/runs/one/run.json"
+    assert value(command, "--keystore") == "/runs/one/miner-1/operator.json"
+    assert value(command, "--state") == "/runs/one/miner-1/state"
+    assert value(command, "--listen-port") == str(HONEST.port)
+    assert value(command, "--last-epoch") == "3"
+    assert "--behaviour" not in command
+
+
+def test_command_of__a_cheat__names_its_behaviour() -> None:
+    assert value(command_of(CHEAT, SCENE), "--behaviour") == "wrong-data"
+
+
+def test_command_of__forever__has_no_last_epoch() -> None:
+    assert "--last-epoch" not in command_of(FIRST, SCENE, forever=True)
+
+
+def test_process_of__anybody__computes_with_one_thread() -> None:
+    process = process_of(HUNTER, SCENE)
+    assert process.name == "hunter-1"
+    assert process.environment["OMP_NUM_THREADS"] == "1"
+    assert process.log_file == Path("/runs/one/hunter-1/log.txt")
+
+
+def test_how_to_go_on__a_kept_run__starts_chain_validators_and_a_newcomer() -> None:
+    text = how_to_go_on(PLAYERS, SCENE, anvil=["anvil", "--state", "a b"])
+    lines = text.splitlines()
+    assert "anvil --state 'a b'" in lines
+    roles = [line.split(" -m syntience ")[1].split()[0] for line in lines if " run --run" in line]
+    assert roles == ["validator", "validator", "miner", "miner", "hunter", "miner"]
+    assert "stake deposit" in text
