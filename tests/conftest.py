@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.chain import Anvil, start_anvil
+
+if TYPE_CHECKING:
+    from training.dataset import TokenDataset
 
 
 @pytest.fixture(scope="session")
@@ -21,3 +25,11 @@ def own_anvil() -> Iterator[Anvil]:
     """A chain for one test alone, which may rewind it, stop its mining or kill it."""
     with start_anvil() as chain:
         yield chain
+
+
+@pytest.fixture(scope="session")
+def text(tmp_path_factory: pytest.TempPathFactory) -> TokenDataset:
+    """A small data set of real text, for whoever trains on something."""
+    from tests.subnet.stepped import prepare_text
+
+    return prepare_text(tmp_path_factory.mktemp("text") / "dataset")

@@ -9,8 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.chain import Anvil
-from tests.subnet.stepped import prepare_text, start_stepped_anvil
-from training.dataset import TokenDataset
+from tests.subnet.stepped import start_stepped_anvil
 
 
 @pytest.fixture(autouse=True)
@@ -30,9 +29,3 @@ def stepped_anvil() -> Iterator[Anvil]:
     """A chain whose time is the test's: a block with each transaction, a second with each block."""
     with start_stepped_anvil() as chain:
         yield chain
-
-
-@pytest.fixture(scope="session")
-def text(tmp_path_factory: pytest.TempPathFactory) -> TokenDataset:
-    """The data set of all stepped subnets."""
-    return prepare_text(tmp_path_factory.mktemp("text") / "dataset")
