@@ -21,6 +21,7 @@ from training.dataset import TokenDataset
 from training.local_state import LocalState
 from training.parameters import initial_parameters
 from training.roots import state_root, zero_local_root
+from training.threads import pin_threads
 
 CHAIN_ID = 31337
 RUN = run_id(chain_id=CHAIN_ID, registry=key_named("registry").address, nonce=0)
@@ -88,7 +89,8 @@ class Desk:
 
 @lru_cache(maxsize=1)
 def desk_over(dataset: TokenDataset) -> Desk:
-    """The desk of a data set."""
+    """The desk of a data set. Computes with one thread from then on, as every role does."""
+    pin_threads(1)
     spec = subnet_spec(dataset)
     names = (
         "token",
