@@ -71,10 +71,13 @@ class RoundReport:
     def from_bytes(cls, data: bytes) -> RoundReport:
         """Strict inverse of `to_bytes`; raises `Rejected`."""
         report = record.from_json(cls, canonical.loads(data))
-        try:
-            float.fromhex(report.heldout_loss)
-        except ValueError as error:
-            raise Rejected("report: not a hexadecimal float") from error
+        floats = [report.heldout_loss]
+        for loss in report.losses:
+            floats += [loss.rand_before, loss.rand_after, loss.own_before, loss.own_after]
+        for peer in report.peers:
+            floats += [peer.ordinal, peer.mu, peer.score]
+        if not all(_is_exact(text) for text in floats):
+            raise Rejected("report: not a hexadecimal float")
         return report
 
 
@@ -104,3 +107,11 @@ def peers_of(book: ScoreBook) -> tuple[PeerReport, ...]:
         )
         for miner, record_ in sorted(book.miners.items())
     )
+
+
+def _is_exact(text: str) -> bool:
+    """Whether it is the one spelling of a float that `float.hex` gives."""
+    try:
+        return float.fromhex(text).hex() == text
+    except (ValueError, OverflowError):
+        return False
