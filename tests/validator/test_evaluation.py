@@ -1,0 +1,90 @@
+"""The exam of a round, against the plain definition of what it measures."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from node.contents import read_payload
+from protocol.ids import Address
+from tests.bench import Desk, desk_over
+from tests.subnet.stepped import key_named
+from training.aggregate import median_norms, scale_of
+from training.codec import Payload
+from training.dataset import TokenDataset
+from training.evaluate import Evaluator
+from training.parameters import Parameters, initial_parameters
+from validator.evaluation import Exam, Examiner
+
+MINERS = [key_named(f"honest {number}").address for number in range(3)]
+
+
+@pytest.fixture(scope="module")
+def desk(text: TokenDataset) -> Desk:
+    return desk_over(text)
+
+
+@pytest.fixture(scope="module")
+def payloads(desk: Desk) -> dict[Address, Payload]:
+    found = {}
+    for miner, kind in zip(MINERS, ("honest", "honest", "scaled5"), strict=True):
+        (work,) = desk.work(kind, miner)
+        found[miner] = read_payload(work.blobs["payload"], work.submission, desk.spec)
+    return found
+
+
+def exam_of(desk: Desk, payloads: dict[Address, Payload], peers: list[Address]) -> Exam:
+    return Exam(
+        params=initial_parameters(desk.spec.model),
+        payloads=payloads,
+        selected=MINERS[:2],
+        peers=peers,
+        random=list(range(300, 340)),
+        own={miner: sorted(set(desk.assigned(miner))) for miner in peers},
+    )
+
+
+def loss_after(desk: Desk, exam: Exam, miner: Address, samples: list[int]) -> float:
+    """theta - c alpha scale update, tensor by tensor."""
+    medians = median_norms([exam.payloads[each] for each in exam.selected])
+    scales = scale_of(exam.payloads[miner], medians)
+    step = float(desk.spec.scoring.beta_fraction) * float(desk.spec.outer.alpha)
+    moved: Parameters = {
+        name: exam.params[name] - np.float32(step) * scales[name] * update
+        for name, update in exam.payloads[miner].dense().items()
+    }
+    return Evaluator(desk.spec.model).loss(moved, desk.dataset.samples(samples))
+
+
+def test_examine__every_peer__measures_what_the_aggregate_would_apply(
+    desk: Desk, payloads: dict[Address, Payload]
+) -> None:
+    exam = exam_of(desk, payloads, MINERS)
+    found = Examiner(desk.spec, desk.dataset).examine(exam)
+    assert [each.miner for each in found] == MINERS
+    evaluator = Evaluator(desk.spec.model)
+    for each in found:
+        own = list(exam.own[each.miner])
+        assert each.rand_before == found[0].rand_before, "one draw for all"
+        assert each.own_before == evaluator.loss(exam.params, desk.dataset.samples(own))
+        assert each.rand_after == pytest.approx(
+            loss_after(desk, exam, each.miner, list(exam.random)), abs=1e-5
+        )
+        assert each.own_after == pytest.approx(loss_after(desk, exam, each.miner, own), abs=1e-5)
+        assert each.own_score > 0
+
+
+def test_examine__order_and_company__play_no_part(
+    desk: Desk, payloads: dict[Address, Payload]
+) -> None:
+    examiner = Examiner(desk.spec, desk.dataset)
+    together = {each.miner: each for each in examiner.examine(exam_of(desk, payloads, MINERS))}
+    alone = examiner.examine(exam_of(desk, payloads, [MINERS[1]]))
+    assert alone == (together[MINERS[1]],)
+
+
+def test_heldout_loss__untrained_model__is_about_the_logarithm_of_the_vocabulary(
+    desk: Desk,
+) -> None:
+    loss = Examiner(desk.spec, desk.dataset).heldout_loss(initial_parameters(desk.spec.model))
+    assert loss == pytest.approx(np.log(desk.spec.model.vocab_size), abs=0.05)
