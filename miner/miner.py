@@ -78,7 +78,6 @@ class Miner:
 
     async def run(self) -> None:
         """Works until cancelled, or until everything up to `last_epoch` is claimed."""
-        await asyncio.to_thread(self._bench.warm_up)
         while not await self._is_done():
             await self.step()
             await self._node.wait()

@@ -6,7 +6,7 @@ Pure but for the arithmetic: no chain, no network, no clock.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from protocol.hashing import sha256
 from protocol.ids import Address, Hash32, Round
@@ -17,8 +17,7 @@ from training.codec import Payload
 from training.dataset import TokenDataset
 from training.inner import train_round
 from training.local_state import LocalState
-from training.parameters import Parameters, initial_parameters
-from training.roots import state_root
+from training.parameters import Parameters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,24 +78,6 @@ class Workbench:
     spec_hash: Hash32
     miner: Address
     dataset: TokenDataset
-
-    def warm_up(self) -> None:
-        """Trains one step for nothing: the first of a process takes as long as a whole round later.
-
-        A miner that does it before its first round is in time for that one too.
-        """
-        model, inner = self.spec.model, replace(self.spec.inner, steps=1, trace_every=1)
-        tokens = self.dataset.samples([0] * inner.batch).reshape(1, inner.batch, -1)
-        params = initial_parameters(model)
-        train_round(
-            params=params,
-            local=LocalState.zeros(model),
-            samples=tokens,
-            model=model,
-            inner=inner,
-            codec=self.spec.codec,
-            initial_root=state_root(params),
-        )
 
     def train(self, start: Start, samples: Sequence[int]) -> Trained:
         """Runs the inner loop on these data set indices."""

@@ -13,6 +13,23 @@ from torch import Tensor, nn
 from protocol.spec import ModelSpec
 
 
+class Linear(nn.Linear):
+    """Without torch's own initialisation: the values come from `parameters`, and no global generator is touched.
+
+    Footgun: torch's usual way to skip it, the meta device, loads its whole compiler: a second of every process's start.
+    """
+
+    def reset_parameters(self) -> None:
+        """Leaves the values undefined."""
+
+
+class Embedding(nn.Embedding):
+    """As `Linear`, without torch's own initialisation."""
+
+    def reset_parameters(self) -> None:
+        """Leaves the values undefined."""
+
+
 class RMSNorm(nn.Module):
     """Root-mean-square norm with a learnt gain (Zhang and Sennrich 2019)."""
 
@@ -35,10 +52,10 @@ class Attention(nn.Module):
         self.heads, self.kv_heads = model.heads, model.kv_heads
         self.head_dim = model.hidden_size // model.heads
         kv_size = self.kv_heads * self.head_dim
-        self.q_proj = nn.Linear(model.hidden_size, model.hidden_size, bias=False)
-        self.k_proj = nn.Linear(model.hidden_size, kv_size, bias=False)
-        self.v_proj = nn.Linear(model.hidden_size, kv_size, bias=False)
-        self.o_proj = nn.Linear(model.hidden_size, model.hidden_size, bias=False)
+        self.q_proj = Linear(model.hidden_size, model.hidden_size, bias=False)
+        self.k_proj = Linear(model.hidden_size, kv_size, bias=False)
+        self.v_proj = Linear(model.hidden_size, kv_size, bias=False)
+        self.o_proj = Linear(model.hidden_size, model.hidden_size, bias=False)
 
     def forward(self, x_BTD: Tensor, cos_TE: Tensor, sin_TE: Tensor) -> Tensor:
         """Mixed over time, (B, T, D)."""
@@ -64,9 +81,9 @@ class Mlp(nn.Module):
 
     def __init__(self, model: ModelSpec) -> None:
         super().__init__()
-        self.gate_proj = nn.Linear(model.hidden_size, model.intermediate_size, bias=False)
-        self.up_proj = nn.Linear(model.hidden_size, model.intermediate_size, bias=False)
-        self.down_proj = nn.Linear(model.intermediate_size, model.hidden_size, bias=False)
+        self.gate_proj = Linear(model.hidden_size, model.intermediate_size, bias=False)
+        self.up_proj = Linear(model.hidden_size, model.intermediate_size, bias=False)
+        self.down_proj = Linear(model.intermediate_size, model.hidden_size, bias=False)
 
     def forward(self, x_BTD: Tensor) -> Tensor:
         """(B, T, D) to (B, T, D)."""
@@ -96,7 +113,7 @@ class Decoder(nn.Module):
 
     def __init__(self, model: ModelSpec) -> None:
         super().__init__()
-        self.embed_tokens = nn.Embedding(model.vocab_size, model.hidden_size)
+        self.embed_tokens = Embedding(model.vocab_size, model.hidden_size)
         self.layers = nn.ModuleList(Layer(model) for _ in range(model.layers))
         self.norm = RMSNorm(model.hidden_size, float(model.norm_eps))
         cos_TE, sin_TE = rotary_tables(model)
@@ -124,16 +141,10 @@ class Llama(nn.Module):
         super().__init__()
         _check(spec)
         self.context = spec.context
-        # torch's own initialisation is skipped: the values come from `parameters`, and no global generator is touched.
-        with torch.device("meta"):
-            self.model = Decoder(spec)
-            self.lm_head = (
-                None
-                if spec.tie_embeddings
-                else nn.Linear(spec.hidden_size, spec.vocab_size, bias=False)
-            )
-        self.to_empty(device="cpu")
-        self.model.cos_TE, self.model.sin_TE = rotary_tables(spec)
+        self.model = Decoder(spec)
+        self.lm_head = (
+            None if spec.tie_embeddings else Linear(spec.hidden_size, spec.vocab_size, bias=False)
+        )
 
     def forward(self, tokens_BT: Tensor) -> Tensor:
         """(B, T) token ids to (B, T, V) logits."""

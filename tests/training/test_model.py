@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -93,6 +96,15 @@ def test_llama__construction__leaves_the_global_generator_alone() -> None:
     before = torch.get_rng_state()
     Llama(MODEL)
     assert torch.equal(before, torch.get_rng_state())
+
+
+def test_llama__construction__does_not_load_torchs_compiler() -> None:
+    """It takes a second and 80 MB of every process."""
+    code = (
+        "import sys; from training.model import Llama; from tests.specs import MODEL; Llama(MODEL);"
+        "sys.exit('torch._dynamo' in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(__file__).parents[2])
 
 
 @pytest.mark.parametrize(
