@@ -49,10 +49,10 @@ class Windows:
     publish: int = 4
     attest: int = 5
     apply: int = 5
-    weight_commit: int = 14
+    weight_commit: int = 12
     weight_reveal: int = 8
     settlement_turn: int = 4
-    settlement: int = 8
+    settlement: int = 6
 
     @property
     def round(self) -> int:
