@@ -155,6 +155,7 @@ class Subnet:
         connection: Connection,
         reader: EventReader,
         deployer: Address,
+        outbox: OutboxSettings,
     ) -> None:
         self.anvil = anvil
         self.folder = folder
@@ -163,6 +164,7 @@ class Subnet:
         self.connection = connection
         self.reader = reader
         self.deployer = deployer
+        self.outbox = outbox
         self.contracts = Contracts(connection, run_file.contracts)
         self.clock = RoundClock(run_file.spec.chain)
         self.members: list[Member] = []
@@ -242,7 +244,7 @@ class Subnet:
             data_dir=member.data_dir,
             allow_private=True,
             store_bytes=1 << 30,
-            outbox=FAST,
+            outbox=self.outbox,
         )
         member.stack = AsyncExitStack()
         opened = Node.open(
@@ -484,6 +486,7 @@ async def subnet(
     miners: Sequence[str] = ("honest", "honest"),
     validators: int = 2,
     hunters: int = 0,
+    outbox: OutboxSettings = FAST,
     **chain: int,
 ) -> AsyncIterator[Subnet]:
     """A fresh run whose members are registered, open and waiting for genesis.
@@ -493,17 +496,20 @@ async def subnet(
         miners: the behaviour of each. Names are the behaviour and a number, if there are several of a kind.
         validators: how many; named v1, v2, …
         hunters: how many; named h1, h2, …
+        outbox: how all members watch their transactions.
         **chain: parameters that differ from `CLOCK` and `tests.specs`.
     """
     async with AsyncExitStack() as stack:
         connection = await stack.enter_async_context(await Connection.open(anvil.url))
         deployer = key_named("deployer")
         anvil.fund(deployer.address)
-        outbox = await stack.enter_async_context(
+        deployers_box = await stack.enter_async_context(
             await Outbox.open(folder / "deployer.db", connection, deployer, settings=FAST)
         )
         spec = subnet_spec(dataset, genesis_time=anvil.time() + 1_000, **chain)
-        run_file = await deploy(connection, outbox, spec, cap=CAP, genesis_allocation=ALLOCATION)
+        run_file = await deploy(
+            connection, deployers_box, spec, cap=CAP, genesis_allocation=ALLOCATION
+        )
         reader = await EventReader.open(
             folder / "events.db", connection, run_file.contracts, from_block=run_file.deploy_block
         )
@@ -516,6 +522,7 @@ async def subnet(
             connection=connection,
             reader=reader,
             deployer=deployer.address,
+            outbox=outbox,
         )
         for number in range(1, validators + 1):
             await net.join(Role.VALIDATOR, f"v{number}")
