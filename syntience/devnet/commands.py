@@ -9,14 +9,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from protocol.ids import Epoch
+from protocol.ids import Epoch, Units
+from syntience.amounts import exact_tokens
 from syntience.anvil import HOST
 from syntience.devnet.players import Part, Player, files_of
 from syntience.supervisor import ProcessSpec, child_environment
 
 PASSWORD_FILE = "password.txt"  # noqa: S105 - a file's name
 _PROGRAM = (sys.executable, "-m", "syntience")
-_NEWCOMER_PORT = 7700
 _FEW_ARENAS = {"MALLOC_ARENA_MAX": "2"}
 """A dozen processes share one machine: glibc would keep freed memory once for each thread."""
 
@@ -51,19 +51,7 @@ def process_of(player: Player, scene: Scene) -> ProcessSpec:
 
 def command_of(player: Player, scene: Scene, *, forever: bool = False) -> tuple[str, ...]:
     """The command line of a player's process; `forever` leaves out the last epoch."""
-    files = files_of(player, scene.folder)
-    command = [
-        *_PROGRAM, player.part.value, "run",
-        "--run", str(scene.run_file),
-        "--rpc", scene.rpc_url,
-        "--keystore", str(files.operator_key),
-        "--password-file", str(scene.folder / PASSWORD_FILE),
-        "--state", str(files.state),
-        "--data", str(scene.dataset),
-        "--listen-host", HOST,
-        "--listen-port", str(player.port),
-        "--allow-private-peers",
-    ]  # fmt: skip
+    command = [*_bare_command(player, scene), "--data", str(scene.dataset)]
     if not forever:
         command += ["--last-epoch", str(scene.last_epoch)]
     if not player.is_honest:
@@ -71,11 +59,47 @@ def command_of(player: Player, scene: Scene, *, forever: bool = False) -> tuple[
     return tuple(command)
 
 
-def how_to_go_on(players: Iterable[Player], scene: Scene, *, anvil: Sequence[str]) -> str:
-    """What to type to bring a kept run back to life and to join it.
+def _bare_command(player: Player, scene: Scene) -> list[str]:
+    """What nobody can do without."""
+    files = files_of(player, scene.folder)
+    return [
+        *_PROGRAM, player.part.value, "run",
+        "--run", str(scene.run_file),
+        "--rpc", scene.rpc_url,
+        "--keystore", str(files.operator_key),
+        "--password-file", str(scene.folder / PASSWORD_FILE),
+        "--state", str(files.state),
+        "--listen-host", HOST,
+        "--listen-port", str(player.port),
+        "--allow-private-peers",
+    ]  # fmt: skip
+
+
+def _deposit_command(player: Player, scene: Scene, stake: Units) -> list[str]:
+    files = files_of(player, scene.folder)
+    return [
+        *_PROGRAM, "stake", "deposit",
+        "--run", str(scene.run_file),
+        "--rpc", scene.rpc_url,
+        "--role", player.part.value,
+        "--amount", exact_tokens(stake),
+        "--endpoint", player.endpoint,
+        "--keystore", str(files.owner_key),
+        "--password-file", str(scene.folder / PASSWORD_FILE),
+        "--operator-keystore", str(files.operator_key),
+        "--operator-password-file", str(scene.folder / PASSWORD_FILE),
+    ]  # fmt: skip
+
+
+def how_to_go_on(
+    players: Iterable[Player], guest: Player, scene: Scene, *, stake: Units, anvil: Sequence[str]
+) -> str:
+    """What to type to bring a kept run back to life, and to join it, then or while it runs.
 
     Args:
         players: whoever took part.
+        guest: a miner that has keys and money and did not take part.
+        stake: what the guest may deposit.
         anvil: the command of the chain, with its saved state.
     """
     lines = [
@@ -86,15 +110,11 @@ def how_to_go_on(players: Iterable[Player], scene: Scene, *, anvil: Sequence[str
     ]
     ordered = sorted(players, key=lambda player: player.part is not Part.VALIDATOR)
     lines += [shlex.join(command_of(player, scene, forever=True)) for player in ordered]
-    program = shlex.join(_PROGRAM)
-    run = shlex.join(["--run", str(scene.run_file), "--rpc", scene.rpc_url])
     lines += [
         "",
-        "# A newcomer: two keys, tokens from the deployer, a stake, a miner. `--help` tells of each.",
-        f"{program} keys new --keystore my/owner.json",
-        f"{program} keys new --keystore my/operator.json",
-        f"{program} stake deposit {run} --keystore my/owner.json --help",
-        f"{program} miner run {run} --keystore my/operator.json --state my/state "
-        f"--listen-port {_NEWCOMER_PORT} --allow-private-peers",
+        "# A newcomer: deposit and register, then mine from the next epoch on. It has only the run file and fetches",
+        "# data set and model from the validators. This works while the devnet runs, too.",
+        shlex.join(_deposit_command(guest, scene, stake)),
+        shlex.join(_bare_command(guest, scene)),
     ]
     return "\n".join(lines) + "\n"

@@ -48,14 +48,22 @@ class Founder:
     Args:
         connection: to the chain.
         players: who is to take part.
+        guests: who gets money, but no stake and no slot.
         folder: the run's; the run file is written there.
     """
 
     def __init__(
-        self, connection: Connection, players: Sequence[Player], *, folder: Path, outbox: Outbox
+        self,
+        connection: Connection,
+        players: Sequence[Player],
+        *,
+        guests: Sequence[Player] = (),
+        folder: Path,
+        outbox: Outbox,
     ) -> None:
         self._connection = connection
         self._players = players
+        self._all = (*players, *guests)
         self._folder = folder
         self._outbox = outbox
 
@@ -66,7 +74,7 @@ class Founder:
             spec: the run's; its genesis lies far enough ahead.
         """
         accounts = {
-            account for player in self._players for account in (player.account, player.operator)
+            account for player in self._all for account in (player.account, player.operator)
         }
         await self._connection.batch(
             [
@@ -91,7 +99,7 @@ class Founder:
         chain = founding.run_file.spec.chain
         calls = [
             founding.contracts.token.transfer_call(account, amount)
-            for account, amount in _gifts(self._players, chain)
+            for account, amount in _gifts(self._all, chain)
         ]
         for number, call in enumerate(calls):
             await self._outbox.send(call, f"gift/{number}")

@@ -106,6 +106,12 @@ def cast_players(settings: DevnetSettings) -> tuple[Player, ...]:
     return tuple(players)
 
 
+def cast_guest(players: Sequence[Player], *, seed: int) -> Player:
+    """A miner that has keys and tokens, but joins only if somebody lets it: after the run, or in the middle."""
+    number = 1 + sum(player.part is Part.MINER for player in players)
+    return _player(Part.MINER, number, HONEST, free_port(HOST), seed=seed)
+
+
 def write_key_files(players: Sequence[Player], run_folder: Path, password_file: Path) -> None:
     """Writes everybody's key files, cheaply encrypted, and their password."""
     password_file.parent.mkdir(parents=True, exist_ok=True)

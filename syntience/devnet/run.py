@@ -22,10 +22,10 @@ from syntience.anvil import HARD_FORK, HOST, Anvil, AnvilOptions
 from syntience.devnet.closing import Closer, Ending
 from syntience.devnet.commands import PASSWORD_FILE, Scene, how_to_go_on, process_of
 from syntience.devnet.disturber import Disturber
-from syntience.devnet.launch import Founder, Founding
+from syntience.devnet.launch import Founder, Founding, stake_of
 from syntience.devnet.performance import Performance
 from syntience.devnet.place import logging_to, run_folder, usable_cores
-from syntience.devnet.players import Player, cast_players, write_key_files
+from syntience.devnet.players import Player, cast_guest, cast_players, write_key_files
 from syntience.devnet.presets import Crowd, build_spec, fitted_windows, preset_named
 from syntience.devnet.screen import empty_view
 from syntience.devnet.settings import DevnetSettings
@@ -94,8 +94,9 @@ class _Devnet:
             cache_dir=cache_dir,
             work=settings.work,
         )
-        players = await asyncio.to_thread(cast_players, settings)
-        write_key_files(players, self._folder, self._folder / PASSWORD_FILE)
+        players = cast_players(settings)
+        guests = (cast_guest(players, seed=settings.seed),) if settings.keep else ()
+        write_key_files((*players, *guests), self._folder, self._folder / PASSWORD_FILE)
         self._say("starting the chain")
         async with AsyncExitStack() as stack:
             anvil = await stack.enter_async_context(
@@ -107,7 +108,9 @@ class _Devnet:
             outbox = await stack.enter_async_context(
                 await Outbox.open(self._folder / "deployer.db", connection, deployer)
             )
-            founder = Founder(connection, players, folder=self._folder, outbox=outbox)
+            founder = Founder(
+                connection, players, guests=guests, folder=self._folder, outbox=outbox
+            )
             self._say("deploying the contracts")
             founding = await founder.deploy(await self._spec(stage, connection, len(players)))
             scene = self._scene(founding, anvil, stage)
@@ -115,8 +118,8 @@ class _Devnet:
                 supervisor.start(process_of(player, scene))
             self._say("staking and registering")
             await founder.enrol(founding)
-            if settings.keep:
-                self._write_go_on(players, scene, anvil)
+            for guest in guests:
+                self._write_go_on(players, guest, founding, scene, anvil)
             onlooker = await stack.enter_async_context(
                 self._onlooker(founding, players, connection)
             )
@@ -214,10 +217,23 @@ class _Devnet:
         state = self._folder / _CHAIN_STATE if self._settings.keep else None
         return AnvilOptions(state_file=state)
 
-    def _write_go_on(self, players: Sequence[Player], scene: Scene, anvil: Anvil) -> None:
+    def _write_go_on(
+        self,
+        players: Sequence[Player],
+        guest: Player,
+        founding: Founding,
+        scene: Scene,
+        anvil: Anvil,
+    ) -> None:
         command = [
             str(find_anvil()), "--host", HOST, "--port", str(anvil.port), "--hardfork", HARD_FORK,
             "--block-time", "1", "--state", str(self._folder / _CHAIN_STATE),
         ]  # fmt: skip
-        text = how_to_go_on(players, scene, anvil=command)
+        text = how_to_go_on(
+            players,
+            guest,
+            scene,
+            stake=stake_of(guest, founding.run_file.spec.chain),
+            anvil=command,
+        )
         write_atomically(self._folder / _GO_ON, text.encode())

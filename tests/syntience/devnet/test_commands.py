@@ -6,6 +6,8 @@ from pathlib import Path
 
 from protocol.ids import Epoch
 from syntience.devnet.commands import Scene, command_of, how_to_go_on, process_of
+from syntience.devnet.players import cast_guest
+from tests.specs import tokens
 from tests.syntience.devnet.stage import CHEAT, FIRST, HONEST, HUNTER, PLAYERS
 
 SCENE = Scene(
@@ -48,9 +50,13 @@ def test_process_of__anybody__computes_with_one_thread() -> None:
 
 
 def test_how_to_go_on__a_kept_run__starts_chain_validators_and_a_newcomer() -> None:
-    text = how_to_go_on(PLAYERS, SCENE, anvil=["anvil", "--state", "a b"])
+    guest = cast_guest(PLAYERS, seed=7)
+    text = how_to_go_on(PLAYERS, guest, SCENE, stake=tokens(200), anvil=["anvil", "--state", "a b"])
     lines = text.splitlines()
     assert "anvil --state 'a b'" in lines
     roles = [line.split(" -m syntience ")[1].split()[0] for line in lines if " run --run" in line]
     assert roles == ["validator", "validator", "miner", "miner", "hunter", "miner"]
-    assert "stake deposit" in text
+    (deposit,) = [line for line in lines if " stake deposit " in line]
+    assert "--role miner --amount 200 " in deposit
+    assert "/runs/one/miner-3/owner.json" in deposit
+    assert "--data" not in lines[-1]
