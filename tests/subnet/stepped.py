@@ -74,7 +74,7 @@ CLOCK = {
     "settlement_turn_s": 20,
     "settlement_window_s": 50,
     "settlement_void_s": 250,
-    "unbonding_s": 8_000,
+    "unbonding_s": 30_000,
 }
 """Room for a transaction a second in each window; an epoch is settled in the first round of the next one."""
 

@@ -214,3 +214,22 @@ async def test_account__excluded__registers_again_only_after_its_suspension(
         net.go_to(net.clock.start(net.clock.first_round(Epoch(suspended_until))))
         net.send(cheat.owner, net.registration(cheat, key=cheat.key))
         await net.assert_balanced()
+
+
+async def test_subnet__without_miners__goes_on_and_takes_the_first_one(
+    stepped_anvil: Anvil, tmp_path: Path, text: TokenDataset
+) -> None:
+    async with subnet(stepped_anvil, tmp_path, text, miners=()) as net:
+        genesis = net.assert_agreement()
+        await net.run_rounds(3)
+        assert net.assert_agreement() == genesis
+        first = await net.join(Role.MINER, "first")
+        await net.open(first)
+        while await net.slot(first) is None:
+            await net.run_round()
+        found = await accepted(net, await net.run_round())
+        assert set(found) == {first.owner}
+        assert net.assert_agreement() != genesis
+        assert await net.contracts.rewards.claimed_of(net.validators[0].owner) == 0
+        assert net.failed_transactions() == []
+        await net.assert_balanced()
