@@ -233,3 +233,25 @@ async def test_subnet__without_miners__goes_on_and_takes_the_first_one(
         assert await net.contracts.rewards.claimed_of(net.validators[0].owner) == 0
         assert net.failed_transactions() == []
         await net.assert_balanced()
+
+
+async def test_subnet__full__refuses_another_miner_until_one_leaves(
+    stepped_anvil: Anvil, tmp_path: Path, text: TokenDataset
+) -> None:
+    async with subnet(stepped_anvil, tmp_path, text, max_miners=2) as net:
+        leaver, stayer = net.miners
+        with pytest.raises(FixableRevert, match="SubnetFull"):
+            await net.join(Role.MINER, "third")
+        await net.run_round()
+        net.send(leaver.owner, net.contracts.vault.request_unbond_call(STAKE[Role.MINER]))
+        third = await net.join(Role.MINER, "third")
+        await net.open(third)
+        last = await net.run_round()
+        assert set(await accepted(net, last)) == {leaver.owner, stayer.owner}
+        freed = await net.slot(leaver)
+        first = await net.run_round()
+        assert set(await accepted(net, first)) == {stayer.owner, third.owner}
+        assert await net.slot(third) == freed, "one place, two owners, an epoch each"
+        await net.assert_paid(leaver, stayer)
+        net.assert_agreement()
+        await net.assert_balanced()
