@@ -15,10 +15,11 @@ from miner.behaviour import Behaviour
 from miner.work import Start, Trained, Work, Workbench
 from protocol.beacon import seed_from
 from protocol.errors import OperatorError
+from protocol.ids import Hash32
 from training.codec import Payload, encode
 from training.local_state import LocalState
-from training.parameters import zeros
-from training.roots import local_root
+from training.parameters import Parameters, initial_parameters, zeros
+from training.roots import local_root, state_root
 from transport.server import Provider, Requester
 
 
@@ -132,17 +133,24 @@ class Scaled(Behaviour):
 
 
 class Stale(Behaviour):
-    """Never follows the agreed model: trains for ever from the first state that it saw."""
+    """Never follows the agreed model: trains for ever from a state that it had before the run began.
+
+    With the run's own first state it would do honest work in round 1.
+    """
 
     name = "stale"
 
     def __init__(self) -> None:
-        self._first: Start | None = None
+        self._own: tuple[Parameters, Hash32] | None = None
 
     def work(self, bench: Workbench, start: Start) -> Sequence[Work]:
         """Today's samples on yesterday's model."""
-        self._first = self._first or start
-        old = replace(start, params=self._first.params, initial_root=self._first.initial_root)
+        if self._own is None:
+            model = bench.spec.model
+            params = initial_parameters(replace(model, init_seed=model.init_seed + 1))
+            self._own = params, state_root(params)
+        params, root = self._own
+        old = replace(start, params=params, initial_root=root)
         return [bench.submit(old, bench.train(old, old.assigned), old.assigned)]
 
 
