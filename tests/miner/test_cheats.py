@@ -26,7 +26,7 @@ from training.roots import zero_local_root
 from transport.server import Requester
 from validator.evaluation import Exam, Examiner
 
-INVISIBLE = [kind for kind in CHEATS if kind != "wrong-data"]
+INVISIBLE = [kind for kind in CHEATS if kind not in ("wrong-data", "stale")]
 FACTORS = (2, 5, 1000)
 
 
@@ -62,6 +62,10 @@ def test_cheats__first_round__shows_nothing_in_the_submission(desk: Desk, kind: 
 
 def test_wrong_data__is_visible(desk: Desk) -> None:
     assert faults_of(desk, desk.work("wrong-data", MINER)[0]) == (Fault.WRONG_DATA,)
+
+
+def test_stale__is_visibly_out_of_sync(desk: Desk) -> None:
+    assert faults_of(desk, desk.work("stale", MINER)[0]) == (Fault.WRONG_ROOT,)
 
 
 def test_copier__with_something_to_copy__signs_the_same_payload(desk: Desk, honest: Work) -> None:
