@@ -178,7 +178,7 @@ contract EpochManager is IEpochManager, IDutyBook {
 
     /// @inheritdoc IDutyBook
     function dutyOf(address operator, uint64 round, uint64 epoch)
-        external
+        public
         view
         returns (address account, Role role, uint32 slot)
     {
@@ -186,6 +186,17 @@ contract EpochManager is IEpochManager, IDutyBook {
         // The entry's rounds lie both in the span of the key and in the tenure of the slot.
         if (_knows(known, round) && _knows(known, firstRound(epoch))) return _unpackDuty(known);
         return registry.duty(operator, round, epoch);
+    }
+
+    /// @inheritdoc IDutyBook
+    function dutyNow(address operator, uint64 epoch)
+        external
+        view
+        returns (uint64 time_, uint64 end, address account, Role role, uint32 slot)
+    {
+        time_ = time();
+        end = epochEnd(epoch);
+        (account, role, slot) = dutyOf(operator, currentRound(), epoch);
     }
 
     /// @inheritdoc IEpochManager

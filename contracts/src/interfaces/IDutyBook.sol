@@ -29,4 +29,10 @@ interface IDutyBook {
         external
         view
         returns (address account, Role role, uint32 slot);
+
+    /// @notice `dutyOf` in the current round, with the time and the epoch's end.
+    function dutyNow(address operator, uint64 epoch)
+        external
+        view
+        returns (uint64 time, uint64 end, address account, Role role, uint32 slot);
 }
