@@ -16,10 +16,10 @@ library StakeTrace {
     uint256 private constant AMOUNT_BITS = 92;
     uint256 private constant ENTRY_BITS = 116;
     uint256 private constant COUNT_SHIFT = 232;
-    uint256 private constant ENTRY_MASK = 2 ** ENTRY_BITS - 1;
-    uint256 private constant MOST_EPOCH = 2 ** 24 - 1;
+    uint256 private constant ENTRY_MASK = (uint256(1) << ENTRY_BITS) - 1;
+    uint256 private constant MOST_EPOCH = 0xffffff;
     /// @notice Most that an entry holds, in base units: 4.9 billion tokens of 18 decimals.
-    uint256 internal constant MOST_AMOUNT = 2 ** AMOUNT_BITS - 1;
+    uint256 internal constant MOST_AMOUNT = (uint256(1) << AMOUNT_BITS) - 1;
 
     error EpochNotAscending(uint256 epoch, uint256 newest);
     error AmountTooLarge(uint256 amount, uint256 most);
