@@ -2,15 +2,22 @@
 pragma solidity 0.8.37;
 
 import {IBeacon} from "./interfaces/IBeacon.sol";
+import {IDutyBook} from "./interfaces/IDutyBook.sol";
 import {IEpochManager} from "./interfaces/IEpochManager.sol";
 import {IRegistry} from "./interfaces/IRegistry.sol";
 import {IRewardsDistributor} from "./interfaces/IRewardsDistributor.sol";
 import {Genesis, Params, Role} from "./interfaces/IRun.sol";
 import {IStakeVault} from "./interfaces/IStakeVault.sol";
 import {RunLib} from "./libraries/RunLib.sol";
+import {Hashes} from "@openzeppelin/contracts/utils/cryptography/Hashes.sol";
 
 /// @title EpochManager
-contract EpochManager is IEpochManager {
+contract EpochManager is IEpochManager, IDutyBook {
+    /// @dev What was committed in a place of the ring.
+    struct Commit {
+        bytes32 word;
+    }
+
     uint8 private constant ASSIGNMENT = 1;
     uint8 private constant EVALUATION = 2;
     /// Of a commit's word, so many low bits tell in which use of the place it was made; the rest is hash.
@@ -42,9 +49,12 @@ contract EpochManager is IEpochManager {
     ScheduleEntry[] private _schedule;
     mapping(uint64 round => mapping(uint8 purpose => uint64 targetBlock)) private _targets;
     mapping(uint64 round => mapping(uint8 purpose => bytes32 value)) private _beacons;
-    mapping(uint32 slot => mapping(uint64 place => bytes32 word)) private _commits;
+    /// By slot << 64 | place.
+    mapping(uint256 key => Commit) private _commits;
     mapping(uint32 slot => mapping(uint64 place => Attestation)) private _attestations;
     mapping(uint64 round => bytes32 root) private _roots;
+    /// untilRound << 216 | fromRound << 184 | role << 176 | slot << 160 | account.
+    mapping(address operator => uint256) private _duties;
 
     constructor(Genesis memory g) {
         registry = IRegistry(g.addresses.registry);
@@ -105,18 +115,17 @@ contract EpochManager is IEpochManager {
     function commit(uint64 round, bytes32 digest) external {
         if (round == 0) revert InvalidRound(round);
         if (digest == 0) revert ZeroDigest();
-        uint64 t = time();
-        uint64 opens = putOpens(round);
-        if (t < opens) revert TooEarly(t, opens);
-        if (t > opens + _putS) revert TooLate(t, opens + _putS);
-        (address account, Role role, uint32 slot) = registry.duty(msg.sender, round, epochOf(round));
-        if (role != Role.Miner) revert NotMiner(msg.sender, round);
-        uint64 place = round % ringSize;
+        _requirePutWindow(round);
+        uint256 known = _dutyIn(round);
+        // The fields of an entry, cut out here because this is the call made most often.
+        // forge-lint: disable-next-line(unsafe-typecast)
+        if (uint8(known >> 176) != uint8(Role.Miner)) revert NotMiner(msg.sender, round);
+        // forge-lint: disable-next-line(unsafe-typecast)
+        (address account, uint32 slot) = (address(uint160(known)), uint16(known >> 160));
+        Commit storage place = _commitPlace(round, slot);
         bytes32 word = _commitWord(round, account, digest);
-        if ((uint256(_commits[slot][place]) & LAP_MASK) == (uint256(word) & LAP_MASK)) {
-            revert AlreadyCommitted(round, slot);
-        }
-        _commits[slot][place] = word;
+        if (uint256(place.word ^ word) & LAP_MASK == 0) revert AlreadyCommitted(round, slot);
+        place.word = word;
         emit Committed(round, account, slot, digest);
     }
 
@@ -127,7 +136,7 @@ contract EpochManager is IEpochManager {
         uint64 opensAfter = publishDeadline(round);
         if (t <= opensAfter) revert TooEarly(t, opensAfter);
         if (t > opensAfter + _attestS) revert TooLate(t, opensAfter + _attestS);
-        (address account, Role role, uint32 slot) = registry.duty(msg.sender, round, epochOf(round));
+        (address account, Role role, uint32 slot) = _unpackDuty(_dutyIn(round));
         if (role != Role.Validator) revert NotValidator(msg.sender, round);
         _requireBitmapFits(bitmap);
         Attestation storage place = _attestations[slot][round % ringSize];
@@ -163,6 +172,36 @@ contract EpochManager is IEpochManager {
         _roots[round] = root;
         emit RootFinalised(round, root, stake, total);
         rewards.credit(msg.sender);
+    }
+
+    /// @inheritdoc IDutyBook
+    function noteDuty(address operator, Duty calldata duty_) external {
+        if (msg.sender != address(registry)) revert OnlyRegistry(msg.sender);
+        _duties[operator] = uint256(duty_.untilRound) << 216 | uint256(duty_.fromRound) << 184 | uint256(duty_.role)
+            << 176 | uint256(duty_.slot) << 160 | uint160(duty_.account);
+    }
+
+    /// @inheritdoc IDutyBook
+    function dutyOf(address operator, uint64 round, uint64 epoch)
+        public
+        view
+        returns (address account, Role role, uint32 slot)
+    {
+        uint256 known = _duties[operator];
+        // The entry's rounds lie both in the span of the key and in the tenure of the slot.
+        if (_knows(known, round) && _knows(known, firstRound(epoch))) return _unpackDuty(known);
+        return registry.duty(operator, round, epoch);
+    }
+
+    /// @inheritdoc IDutyBook
+    function dutyNow(address operator, uint64 epoch)
+        external
+        view
+        returns (uint64 time_, uint64 end, address account, Role role, uint32 slot)
+    {
+        time_ = time();
+        end = epochEnd(epoch);
+        (account, role, slot) = dutyOf(operator, currentRound(), epoch);
     }
 
     /// @inheritdoc IEpochManager
@@ -274,7 +313,7 @@ contract EpochManager is IEpochManager {
 
     /// @inheritdoc IEpochManager
     function isCommitted(uint64 round, address account, uint32 slot, bytes32 digest) external view returns (bool) {
-        return digest != 0 && _commits[slot][round % ringSize] == _commitWord(round, account, digest);
+        return digest != 0 && _commitPlace(round, slot).word == _commitWord(round, account, digest);
     }
 
     /// @inheritdoc IEpochManager
@@ -322,6 +361,38 @@ contract EpochManager is IEpochManager {
         return _params;
     }
 
+    /// @dev Who the caller acts for in a round: an entry of the duty book, its rounds left out if the registry was asked.
+    function _dutyIn(uint64 round) private view returns (uint256 known) {
+        known = _duties[msg.sender];
+        if (_knows(known, round)) return known;
+        (address account, Role role, uint32 slot) = registry.duty(msg.sender, round, epochOf(round));
+        return uint256(role) << 176 | uint256(slot) << 160 | uint160(account);
+    }
+
+    function _knows(uint256 known, uint64 round) private pure returns (bool) {
+        return ((known >> 184) & type(uint32).max) <= round && round < known >> 216;
+    }
+
+    function _unpackDuty(uint256 known) private pure returns (address account, Role role, uint32 slot) {
+        // forge-lint: disable-next-line(unsafe-typecast)
+        return (address(uint160(known)), Role(uint8(known >> 176)), uint16(known >> 160));
+    }
+
+    function _commitPlace(uint64 round, uint32 slot) private view returns (Commit storage) {
+        return _commits[uint256(slot) << 64 | round % ringSize];
+    }
+
+    /// @dev In 256 bits, where no sum of three windows overflows; a time before the window wraps to a large one.
+    function _requirePutWindow(uint64 round) private view {
+        unchecked {
+            uint256 since = uint256(time()) - (uint256(_genesisTime) + (uint256(round) - 1) * _roundS + _trainS);
+            if (since <= _putS) return;
+        }
+        uint64 t = time();
+        if (t < putOpens(round)) revert TooEarly(t, putOpens(round));
+        revert TooLate(t, putDeadline(round));
+    }
+
     function _requireBeaconWindow(uint64 round, uint8 purpose) private view {
         if (round == 0) revert InvalidRound(round);
         uint64 t = time();
@@ -344,9 +415,11 @@ contract EpochManager is IEpochManager {
     /// @dev One word tells digest, round and account, and by its low bits whether the place was used in this round. 224 bits
     /// of hash remain.
     function _commitWord(uint64 round, address account, bytes32 digest) private view returns (bytes32) {
-        uint256 lap = (uint256(round) / ringSize + 1) & LAP_MASK;
-        uint256 hash = uint256(keccak256(abi.encode(digest, round, account)));
-        return bytes32((hash & ~LAP_MASK) | lap);
+        unchecked {
+            uint256 lap = (uint256(round) / ringSize + 1) & LAP_MASK;
+            bytes32 hash = Hashes.efficientKeccak256(digest, bytes32(uint256(round) << 160 | uint160(account)));
+            return bytes32((uint256(hash) & ~LAP_MASK) | lap);
+        }
     }
 
     function _validate(Params memory p) private view {

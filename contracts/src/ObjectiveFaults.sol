@@ -19,6 +19,16 @@ import {ECDSA} from "@openzeppelin/contracts/utils/cryptography/ECDSA.sol";
 contract ObjectiveFaults is IObjectiveFaults {
     using SafeERC20 for ISynToken;
 
+    /// @dev One place a hunter that is used again and again; most hunters never have two challenges open.
+    struct First {
+        /// Of the commitment; kept when the challenge is over, so that the word is never cleared just to be filled again.
+        bytes22 tag;
+        /// 0: the place is free.
+        uint48 blockNumber;
+        /// Open challenges of the hunter that have places of their own.
+        uint32 others;
+    }
+
     uint8 private constant ASSIGNMENT = 1;
 
     ISynToken public immutable token;
@@ -40,10 +50,11 @@ contract ObjectiveFaults is IObjectiveFaults {
     uint256 private immutable _wrongDataSlashBps;
     uint256 private immutable _bountyBps;
 
-    /// @inheritdoc IObjectiveFaults
-    uint256 public bondsHeld;
-    /// @inheritdoc IObjectiveFaults
-    mapping(address hunter => mapping(bytes32 commitment => uint64 blockNumber)) public challengeBlock;
+    /// Challenges whose bonds are held, plus 1: a word that is never 0 again is cheaper to write.
+    uint256 private _openPlusOne = 1;
+    mapping(address hunter => First) private _firsts;
+    /// Blocks of challenges that were committed while the hunter's first place was taken.
+    mapping(address hunter => mapping(bytes32 commitment => uint64 blockNumber)) private _others;
     /// @inheritdoc IObjectiveFaults
     mapping(address miner => mapping(uint64 round => Fault)) public verdict;
 
@@ -70,21 +81,26 @@ contract ObjectiveFaults is IObjectiveFaults {
 
     /// @inheritdoc IObjectiveFaults
     function commitChallenge(bytes32 commitment) external {
-        if (challengeBlock[msg.sender][commitment] != 0) revert AlreadyChallenged(msg.sender, commitment);
-        challengeBlock[msg.sender][commitment] = uint64(block.number);
-        bondsHeld += _bond;
+        First memory first = _firsts[msg.sender];
+        if (_blockOf(msg.sender, first, commitment) != 0) revert AlreadyChallenged(msg.sender, commitment);
+        if (first.blockNumber == 0) {
+            (first.tag, first.blockNumber) = (_tag(commitment), uint48(block.number));
+        } else {
+            ++first.others;
+            _others[msg.sender][commitment] = uint64(block.number);
+        }
+        _firsts[msg.sender] = first;
+        ++_openPlusOne;
         emit ChallengeCommitted(msg.sender, commitment, uint64(block.number) + _revealBlocks, _bond);
         token.safeTransferFrom(msg.sender, address(this), _bond);
     }
 
     /// @inheritdoc IObjectiveFaults
     function expireChallenge(address hunter, bytes32 commitment) external {
-        uint64 committed = challengeBlock[hunter][commitment];
-        if (committed == 0) revert NotChallenged(hunter, commitment);
+        uint64 committed = _requireChallenge(hunter, commitment);
         uint64 last = committed + _revealBlocks;
         if (block.number <= last) revert NotExpired(last, uint64(block.number));
-        delete challengeBlock[hunter][commitment];
-        bondsHeld -= _bond;
+        _close(hunter, commitment);
         emit ChallengeExpired(hunter, commitment, _bond);
         token.burn(_bond);
     }
@@ -132,6 +148,16 @@ contract ObjectiveFaults is IObjectiveFaults {
     }
 
     /// @inheritdoc IObjectiveFaults
+    function challengeBlock(address hunter, bytes32 commitment) external view returns (uint64 blockNumber) {
+        return _blockOf(hunter, _firsts[hunter], commitment);
+    }
+
+    /// @inheritdoc IObjectiveFaults
+    function bondsHeld() external view returns (uint256) {
+        return (_openPlusOne - 1) * _bond;
+    }
+
+    /// @inheritdoc IObjectiveFaults
     function assignedSample(uint64 round, bytes32 beacon, address miner, uint32 i) public view returns (uint64) {
         return Assignment.sample(run, round, beacon, miner, i, _trainSamples);
     }
@@ -144,13 +170,42 @@ contract ObjectiveFaults is IObjectiveFaults {
     /// @dev Consumes the caller's commitment to this evidence.
     function _reveal(bytes32 evidenceHash, bytes32 salt) private {
         bytes32 commitment = keccak256(abi.encode(msg.sender, evidenceHash, salt));
-        uint64 committed = challengeBlock[msg.sender][commitment];
-        if (committed == 0) revert NotChallenged(msg.sender, commitment);
+        uint64 committed = _requireChallenge(msg.sender, commitment);
         if (block.number <= committed) revert RevealTooEarly(committed, uint64(block.number));
         uint64 last = committed + _revealBlocks;
         if (block.number > last) revert RevealTooLate(last, uint64(block.number));
-        delete challengeBlock[msg.sender][commitment];
-        bondsHeld -= _bond;
+        _close(msg.sender, commitment);
+    }
+
+    function _close(address hunter, bytes32 commitment) private {
+        First storage first = _firsts[hunter];
+        if (_isFirst(first, commitment)) {
+            first.blockNumber = 0;
+        } else {
+            --first.others;
+            delete _others[hunter][commitment];
+        }
+        --_openPlusOne;
+    }
+
+    function _requireChallenge(address hunter, bytes32 commitment) private view returns (uint64 committed) {
+        committed = _blockOf(hunter, _firsts[hunter], commitment);
+        if (committed == 0) revert NotChallenged(hunter, commitment);
+    }
+
+    function _blockOf(address hunter, First memory first, bytes32 commitment) private view returns (uint64) {
+        if (_isFirst(first, commitment)) return first.blockNumber;
+        return first.others == 0 ? 0 : _others[hunter][commitment];
+    }
+
+    function _isFirst(First memory first, bytes32 commitment) private pure returns (bool) {
+        return first.blockNumber != 0 && first.tag == _tag(commitment);
+    }
+
+    /// @dev 176 bits of the hash tell a hunter's challenges apart as surely as all.
+    function _tag(bytes32 commitment) private pure returns (bytes22) {
+        // forge-lint: disable-next-line(unsafe-typecast)
+        return bytes22(commitment);
     }
 
     function _requireJudgeable(Submission calldata s) private view {

@@ -1,18 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 pragma solidity 0.8.37;
 
+import {IDutyBook} from "./interfaces/IDutyBook.sol";
 import {IEpochManager} from "./interfaces/IEpochManager.sol";
 import {IRegistry} from "./interfaces/IRegistry.sol";
 import {Genesis, Role} from "./interfaces/IRun.sol";
 import {IStakeVault} from "./interfaces/IStakeVault.sol";
 import {EpochTrace} from "./libraries/EpochTrace.sol";
 import {RunLib} from "./libraries/RunLib.sol";
+import {TenureTrace} from "./libraries/TenureTrace.sol";
 import {ECDSA} from "@openzeppelin/contracts/utils/cryptography/ECDSA.sol";
 import {EIP712} from "@openzeppelin/contracts/utils/cryptography/EIP712.sol";
+import {Math} from "@openzeppelin/contracts/utils/math/Math.sol";
 
 /// @title Registry
 contract Registry is IRegistry, EIP712 {
     using EpochTrace for EpochTrace.Trace;
+    using TenureTrace for TenureTrace.Trace;
+
+    /// @dev Slots of a role that were ever used, and those free again: a list through the notes of their last tenures.
+    struct Places {
+        uint32 count;
+        /// The slot that was given up last, plus 1; 0 if none is free.
+        uint16 free;
+    }
 
     /// @dev Rounds in which an operator key serves its account: [fromRound, untilRound).
     struct Span {
@@ -45,18 +56,18 @@ contract Registry is IRegistry, EIP712 {
     uint256 private immutable _minValidatorStake;
     uint32 private immutable _maxMiners;
     uint48 private immutable _suspensionEpochs;
+    uint256 private immutable _roundsPerEpoch;
 
     mapping(address operator => Span) private _spans;
     /// Operator by round.
     mapping(address account => EpochTrace.Trace) private _operators;
     mapping(address account => Account) private _accounts;
     mapping(address account => string) private _endpoints;
-    /// role << 32 | slot by epoch; 0 without slot.
-    mapping(address account => EpochTrace.Trace) private _slotOf;
+    /// role << 32 | slot by epoch.
+    mapping(address account => TenureTrace.Trace) private _slotOf;
     /// Account by epoch.
-    mapping(Role role => mapping(uint32 slot => EpochTrace.Trace)) private _holders;
-    mapping(Role role => uint32[]) private _freeSlots;
-    mapping(Role role => uint32) private _slotCount;
+    mapping(Role role => mapping(uint32 slot => TenureTrace.Trace)) private _holders;
+    mapping(Role role => Places) private _places;
 
     constructor(Genesis memory g) EIP712("Syntience", "1") {
         vault = IStakeVault(g.addresses.vault);
@@ -67,6 +78,7 @@ contract Registry is IRegistry, EIP712 {
         _minValidatorStake = g.params.minValidatorStake;
         _maxMiners = g.params.maxMiners;
         _suspensionEpochs = g.params.suspensionEpochs;
+        _roundsPerEpoch = g.params.roundsPerEpoch;
     }
 
     /// @inheritdoc IRegistry
@@ -88,8 +100,9 @@ contract Registry is IRegistry, EIP712 {
         _accounts[msg.sender].payout = payout;
         _setEndpoint(msg.sender, endpoint);
         slot = _takeSlot(role);
-        _holders[role][slot].push(epoch + 1, uint160(msg.sender));
-        _slotOf[msg.sender].push(epoch + 1, (uint208(uint8(role)) << 32) | slot);
+        _holders[role][slot].start(epoch + 1, uint160(msg.sender));
+        _slotOf[msg.sender].start(epoch + 1, (uint160(uint8(role)) << 32) | slot);
+        _noteDuty(operator, msg.sender);
         emit Registered(msg.sender, role, slot, operator, payoutOf(msg.sender), endpoint, epoch + 1);
     }
 
@@ -140,17 +153,19 @@ contract Registry is IRegistry, EIP712 {
 
     /// @inheritdoc IRegistry
     function slotAccount(Role role, uint32 slot, uint64 epoch) public view returns (address) {
-        return address(uint160(_holders[role][slot].valueAt(epoch)));
+        (, uint160 holder) = _holders[role][slot].entryAt(epoch);
+        return address(holder);
     }
 
     /// @inheritdoc IRegistry
     function slotOf(address account, uint64 epoch) public view returns (Role role, uint32 slot) {
-        return _unpackSlot(_slotOf[account].valueAt(epoch));
+        (, uint160 packed) = _slotOf[account].entryAt(epoch);
+        return _unpackSlot(packed);
     }
 
     /// @inheritdoc IRegistry
     function slotSpan(address account, uint64 epoch) external view returns (Role role, uint32 slot, uint64 since) {
-        uint208 packed;
+        uint160 packed;
         (since, packed) = _slotOf[account].entryAt(epoch);
         (role, slot) = _unpackSlot(packed);
     }
@@ -204,12 +219,12 @@ contract Registry is IRegistry, EIP712 {
 
     /// @inheritdoc IRegistry
     function slotCount(Role role) external view returns (uint32) {
-        return _slotCount[role];
+        return _places[role].count;
     }
 
     /// @inheritdoc IRegistry
     function slots(Role role, uint64 epoch) external view returns (SlotView[] memory) {
-        return slotsInRange(role, epoch, 0, _slotCount[role]);
+        return slotsInRange(role, epoch, 0, _places[role].count);
     }
 
     /// @inheritdoc IRegistry
@@ -218,7 +233,7 @@ contract Registry is IRegistry, EIP712 {
         view
         returns (SlotView[] memory held)
     {
-        if (to > _slotCount[role]) to = _slotCount[role];
+        if (to > _places[role].count) to = _places[role].count;
         uint64 round = epochs.currentRound();
         if (round == 0) round = 1;
         held = new SlotView[](to > from ? to - from : 0);
@@ -243,7 +258,7 @@ contract Registry is IRegistry, EIP712 {
 
     /// @inheritdoc IRegistry
     function totalValidatorStake(uint64 epoch) external view returns (uint256 total) {
-        uint32 count = _slotCount[Role.Validator];
+        uint32 count = _places[Role.Validator].count;
         for (uint32 slot = 0; slot < count; ++slot) {
             address account = slotAccount(Role.Validator, slot, epoch);
             if (account != address(0)) total += vault.stakeAt(account, epoch);
@@ -281,6 +296,8 @@ contract Registry is IRegistry, EIP712 {
         // forge-lint: disable-next-line(unsafe-typecast)
         _spans[operator] = Span({account: msg.sender, fromRound: uint48(fromRound), untilRound: FOR_EVER});
         history.push(fromRound, uint160(operator));
+        if (old != address(0)) _noteDuty(old, msg.sender);
+        _noteDuty(operator, msg.sender);
         ++_accounts[msg.sender].operators;
         emit OperatorSet(msg.sender, operator, fromRound);
     }
@@ -291,27 +308,64 @@ contract Registry is IRegistry, EIP712 {
         _endpoints[account] = endpoint;
     }
 
+    /// @dev The slot that was given up last, or a new one.
     function _takeSlot(Role role) private returns (uint32 slot) {
-        uint32[] storage free = _freeSlots[role];
-        uint256 count = free.length;
-        if (count != 0) {
-            slot = free[count - 1];
-            free.pop();
+        Places storage places = _places[role];
+        uint16 free = places.free;
+        if (free != 0) {
+            slot = free - 1;
+            places.free = _holders[role][slot].note();
             return slot;
         }
         uint32 most = role == Role.Miner ? _maxMiners : MAX_VALIDATORS;
-        slot = _slotCount[role];
+        slot = places.count;
         if (slot >= most) revert SubnetFull(role, most);
-        _slotCount[role] = slot + 1;
+        places.count = slot + 1;
     }
 
     function _vacate(address account, uint64 epoch) private {
         (Role role, uint32 slot) = _unpackSlot(_slotOf[account].latest());
         if (role == Role.None) return;
-        _slotOf[account].push(epoch + 1, 0);
-        _holders[role][slot].push(epoch + 1, 0);
-        _freeSlots[role].push(slot);
+        Places storage places = _places[role];
+        _slotOf[account].end(epoch + 1, 0);
+        _holders[role][slot].end(epoch + 1, places.free);
+        // A role has at most 4096 slots.
+        // forge-lint: disable-next-line(unsafe-typecast)
+        places.free = uint16(slot + 1);
+        _noteDuty(address(uint160(_operators[account].latest())), account);
         emit SlotVacated(account, role, slot, epoch + 1);
+    }
+
+    /// @dev Tells the epoch manager in which rounds an operator acts for the newest slot of its account. An operator that
+    /// was replaced needs no word when the slot ends: its rounds end before the next epoch.
+    function _noteDuty(address operator, address account) private {
+        (uint160 packed, uint256 since, uint256 until) = _slotOf[account].newest();
+        if (packed == 0) return;
+        (Role role, uint32 slot) = _unpackSlot(packed);
+        Span storage span = _spans[operator];
+        IDutyBook(address(epochs))
+            .noteDuty(
+                operator,
+                IDutyBook.Duty({
+                account: account,
+                // A role has at most 4096 slots.
+                // forge-lint: disable-next-line(unsafe-typecast)
+                slot: uint16(slot),
+                role: role,
+                fromRound: _clamp(Math.max(span.fromRound, _firstRound(since))),
+                untilRound: _clamp(Math.min(span.untilRound, _firstRound(until)))
+            })
+            );
+    }
+
+    function _firstRound(uint256 epoch) private view returns (uint256) {
+        return (epoch - 1) * _roundsPerEpoch + 1;
+    }
+
+    /// @dev What lies beyond is not in the duty book.
+    function _clamp(uint256 round) private pure returns (uint32) {
+        // forge-lint: disable-next-line(unsafe-typecast)
+        return round < type(uint32).max ? uint32(round) : type(uint32).max;
     }
 
     function _requireNotSuspended(address account, uint64 epoch) private view {
@@ -324,7 +378,7 @@ contract Registry is IRegistry, EIP712 {
         return until == FOR_EVER ? type(uint64).max : until;
     }
 
-    function _unpackSlot(uint208 packed) private pure returns (Role role, uint32 slot) {
+    function _unpackSlot(uint160 packed) private pure returns (Role role, uint32 slot) {
         // forge-lint: disable-next-line(unsafe-typecast)
         return (Role(uint8(packed >> 32)), uint32(packed));
     }

@@ -20,6 +20,25 @@ contract RewardsDistributor is IRewardsDistributor {
     using SafeERC20 for ISynToken;
     using SafeCast for uint256;
 
+    /// @dev The standing post in four words. Its bond follows from its attempt.
+    struct Standing {
+        uint64 epoch;
+        uint32 attempt;
+        address poster;
+        uint64 postedAt;
+        uint64 windowEnds;
+        uint32 openChallenges;
+        bytes32 root;
+        uint128 amount;
+        uint128 pot;
+    }
+
+    /// @dev What changes an epoch's pot.
+    struct Charges {
+        uint128 chores;
+        uint128 fees;
+    }
+
     uint32 private constant MOST_DOUBLINGS = 16;
 
     ISynToken public immutable token;
@@ -30,6 +49,7 @@ contract RewardsDistributor is IRewardsDistributor {
 
     uint64 private immutable _turnS;
     uint64 private immutable _windowS;
+    uint64 private immutable _voidS;
     uint256 private immutable _bountyBps;
     uint256 private immutable _challengeBond;
     uint256 private immutable _settlementBond;
@@ -38,22 +58,19 @@ contract RewardsDistributor is IRewardsDistributor {
     uint256 private immutable _choreTariff;
     uint256 private immutable _choreCapPerEpoch;
 
-    Post private _post;
+    Standing private _post;
     /// @inheritdoc IRewardsDistributor
     uint64 public nextEpoch = 1;
     uint64 private _lastFinal;
     /// Emission of the standing post, kept back from chore refunds.
     uint128 private _reserved;
-    /// @inheritdoc IRewardsDistributor
-    uint256 public bondsHeld;
-    /// @inheritdoc IRewardsDistributor
-    uint256 public unclaimed;
-    /// @inheritdoc IRewardsDistributor
-    uint256 public rollover;
+    // Amounts that one transaction changes or reads together share a word.
+    uint128 private _bondsHeld;
+    uint128 private _unclaimed;
+    uint128 private _rollover;
+    uint128 private _refundsOwed;
     /// @inheritdoc IRewardsDistributor
     uint256 public pendingFees;
-    /// @inheritdoc IRewardsDistributor
-    uint256 public refundsOwed;
     mapping(bytes32 key => Challenge) private _challenges;
     /// @inheritdoc IRewardsDistributor
     mapping(uint64 epoch => bytes32) public finalRoot;
@@ -65,10 +82,7 @@ contract RewardsDistributor is IRewardsDistributor {
     mapping(address account => uint256) public refundsOf;
     /// @inheritdoc IRewardsDistributor
     mapping(address account => uint256) public bondsOf;
-    /// @inheritdoc IRewardsDistributor
-    mapping(uint64 epoch => uint256) public choresOf;
-    /// @inheritdoc IRewardsDistributor
-    mapping(uint64 epoch => uint256) public feesOf;
+    mapping(uint64 epoch => Charges) private _charges;
 
     constructor(Genesis memory g) {
         token = ISynToken(g.addresses.token);
@@ -81,6 +95,7 @@ contract RewardsDistributor is IRewardsDistributor {
         if (p.minersBps > RunLib.BPS || p.bountyBps > RunLib.BPS) revert InvalidParams("basis points");
         _turnS = p.settlementTurnS;
         _windowS = p.settlementWindowS;
+        _voidS = p.settlementVoidS;
         _bountyBps = p.bountyBps;
         _challengeBond = p.challengeBond;
         _settlementBond = p.settlementBond;
@@ -97,38 +112,38 @@ contract RewardsDistributor is IRewardsDistributor {
         uint64 t = epochs.time();
         uint64 opensAfter = epochs.weightRevealDeadline(epoch);
         if (t <= opensAfter) revert TooEarly(t, opensAfter);
-        uint64 voidAt = epochs.settlementVoidAt(epoch);
+        uint64 voidAt = opensAfter + _voidS;
         if (t > voidAt) revert TooLate(t, voidAt);
         if (!scores.hasQuorum(epoch)) revert NoQuorum(epoch);
         uint256 emission = _emissionOf(epoch);
-        uint256 pot = emission + rollover + feesOf[epoch];
+        uint256 pot = emission + _rollover + _charges[epoch].fees;
         uint256 share = pot * _minersBps / RunLib.BPS;
         if (miners.amount > share) revert OverBudget(miners.amount, share);
         if (validators.amount > pot - share) revert OverBudget(validators.amount, pot - share);
 
         uint256 bond = requiredBond(epoch);
-        Post memory post = Post({
+        uint32 attempt = _post.attempt + 1;
+        uint64 windowEnds = t + _windowS;
+        _post = Standing({
             epoch: epoch,
-            attempt: _post.attempt + 1,
+            attempt: attempt,
             poster: msg.sender,
             postedAt: t,
-            windowEnds: t + _windowS,
+            windowEnds: windowEnds,
             openChallenges: 0,
             root: SettlementTree.parent(miners, validators).hash,
             amount: miners.amount + validators.amount,
-            pot: pot.toUint128(),
-            bond: bond.toUint128()
+            pot: pot.toUint128()
         });
-        _post = post;
         _reserved = emission.toUint128();
-        bondsHeld += bond;
-        emit SettlementPosted(epoch, post.attempt, msg.sender, miners, validators, pot, bond, post.windowEnds);
+        _bondsHeld += bond.toUint128();
+        emit SettlementPosted(epoch, attempt, msg.sender, miners, validators, pot, bond, windowEnds);
         token.safeTransferFrom(msg.sender, address(this), bond);
     }
 
     /// @inheritdoc IRewardsDistributor
     function challengeLeaf(uint64 epoch, uint32 index, uint32 cell) external {
-        Post storage post = _requirePost(epoch);
+        Standing storage post = _requirePost(epoch);
         uint64 t = epochs.time();
         if (t > post.windowEnds) revert TooLate(t, post.windowEnds);
         if (index >= SettlementTree.LEAVES || cell >= SettlementTree.VALIDATORS) revert InvalidIndex(index, cell);
@@ -140,14 +155,14 @@ contract RewardsDistributor is IRewardsDistributor {
         challenge.deadline = deadline;
         challenge.open = true;
         ++post.openChallenges;
-        bondsHeld += _challengeBond;
+        _bondsHeld += _challengeBond.toUint128();
         emit LeafChallenged(epoch, post.attempt, index, cell, msg.sender, deadline);
         token.safeTransferFrom(msg.sender, address(this), _challengeBond);
     }
 
     /// @inheritdoc IRewardsDistributor
     function openLeaf(uint64 epoch, uint32 index, uint32 cell, Opening calldata opening) external {
-        Post storage post = _requirePost(epoch);
+        Standing storage post = _requirePost(epoch);
         Challenge storage challenge = _challenges[_key(epoch, post.attempt, index, cell)];
         if (!challenge.open) revert NotChallenged(epoch, index, cell);
         uint64 t = epochs.time();
@@ -173,7 +188,7 @@ contract RewardsDistributor is IRewardsDistributor {
 
     /// @inheritdoc IRewardsDistributor
     function resolveTimeout(uint64 epoch, uint32 index, uint32 cell) external {
-        Post storage post = _requirePost(epoch);
+        Standing storage post = _requirePost(epoch);
         Challenge storage challenge = _challenges[_key(epoch, post.attempt, index, cell)];
         if (!challenge.open) revert NotChallenged(epoch, index, cell);
         uint64 t = epochs.time();
@@ -195,7 +210,7 @@ contract RewardsDistributor is IRewardsDistributor {
 
     /// @inheritdoc IRewardsDistributor
     function finaliseSettlement(uint64 epoch) external {
-        Post memory post = _requirePost(epoch);
+        Standing memory post = _requirePost(epoch);
         uint64 t = epochs.time();
         if (t <= post.windowEnds) revert TooEarly(t, post.windowEnds);
         if (post.openChallenges != 0) revert ChallengesOpen(epoch, post.openChallenges);
@@ -204,9 +219,9 @@ contract RewardsDistributor is IRewardsDistributor {
         _lastFinal = epoch;
         uint256 emission = _reserved;
         _closeEpoch(epoch, post.pot - post.amount);
-        unclaimed += post.amount;
-        emit SettlementFinalised(epoch, post.root, post.amount, rollover);
-        _release(post.poster, post.bond);
+        _unclaimed += post.amount;
+        emit SettlementFinalised(epoch, post.root, post.amount, _rollover);
+        _release(post.poster, _bondOf(post.attempt));
         _emit(epoch, emission);
         _credit(msg.sender);
     }
@@ -220,8 +235,8 @@ contract RewardsDistributor is IRewardsDistributor {
         if (t <= voidAt) revert TooEarly(t, voidAt);
         _finalBefore[epoch] = _lastFinal;
         uint256 emission = _emissionOf(epoch);
-        _closeEpoch(epoch, emission + rollover + feesOf[epoch]);
-        emit EpochVoided(epoch, rollover);
+        _closeEpoch(epoch, emission + _rollover + _charges[epoch].fees);
+        emit EpochVoided(epoch, _rollover);
         _emit(epoch, emission);
         _credit(msg.sender);
     }
@@ -231,13 +246,15 @@ contract RewardsDistributor is IRewardsDistributor {
         bytes32 root = finalRoot[epoch];
         if (root == 0) revert NotFinal(epoch);
         if (leaf.account == address(0)) revert InvalidOpening();
-        (, Node memory climbed) = SettlementTree.climb(_leafNode(epoch, leaf), leaf.index, siblings);
-        if (leaf.index >= SettlementTree.LEAVES || climbed.hash != root) revert InvalidOpening();
+        if (leaf.index >= SettlementTree.LEAVES) revert InvalidOpening();
+        if (SettlementTree.rootHash(SettlementTree.leafNode(epoch, leaf), leaf.index, siblings) != root) {
+            revert InvalidOpening();
+        }
         uint256 claimed = claimedOf[leaf.account];
         if (leaf.cumulative <= claimed) revert NothingToClaim(leaf.account);
         amount = leaf.cumulative - claimed;
         claimedOf[leaf.account] = leaf.cumulative;
-        unclaimed -= amount;
+        _unclaimed -= amount.toUint128();
         address payout = registry.payoutOf(leaf.account);
         emit Claimed(leaf.account, epoch, payout, amount);
         token.safeTransfer(payout, amount);
@@ -247,7 +264,7 @@ contract RewardsDistributor is IRewardsDistributor {
     function addFees(uint256 amount) external {
         if (amount == 0) revert ZeroAmount();
         uint64 epoch = _chargedEpoch();
-        feesOf[epoch] += amount;
+        _charges[epoch].fees += amount.toUint128();
         pendingFees += amount;
         emit FeesAdded(epoch, msg.sender, amount);
         token.safeTransferFrom(msg.sender, address(this), amount);
@@ -264,7 +281,7 @@ contract RewardsDistributor is IRewardsDistributor {
         amount = refundsOf[account];
         if (amount == 0) revert NothingToWithdraw(account);
         refundsOf[account] = 0;
-        refundsOwed -= amount;
+        _refundsOwed -= amount.toUint128();
         emit RefundsWithdrawn(account, amount);
         token.mint(account, amount);
     }
@@ -274,7 +291,7 @@ contract RewardsDistributor is IRewardsDistributor {
         amount = bondsOf[account];
         if (amount == 0) revert NothingToWithdraw(account);
         bondsOf[account] = 0;
-        bondsHeld -= amount;
+        _bondsHeld -= amount.toUint128();
         emit BondsWithdrawn(account, amount);
         token.safeTransfer(account, amount);
     }
@@ -282,19 +299,61 @@ contract RewardsDistributor is IRewardsDistributor {
     /// @inheritdoc IRewardsDistributor
     function potOf(uint64 epoch) external view returns (uint256) {
         if (epoch < nextEpoch) return 0;
-        if (epoch > nextEpoch) return _emissionOf(epoch) + feesOf[epoch];
-        return _post.poster != address(0) ? _post.pot : _emissionOf(epoch) + rollover + feesOf[epoch];
+        uint256 fees = _charges[epoch].fees;
+        if (epoch > nextEpoch) return _emissionOf(epoch) + fees;
+        return _post.poster != address(0) ? _post.pot : _emissionOf(epoch) + _rollover + fees;
     }
 
     /// @inheritdoc IRewardsDistributor
     function requiredBond(uint64 epoch) public view returns (uint256) {
-        uint32 struck = _post.epoch == epoch ? _post.attempt : 0;
-        return _settlementBond << (struck < MOST_DOUBLINGS ? struck : MOST_DOUBLINGS);
+        return _bondOf(_post.epoch == epoch ? _post.attempt + 1 : 1);
     }
 
     /// @inheritdoc IRewardsDistributor
     function currentPost() external view returns (Post memory) {
-        return _post;
+        Standing memory post = _post;
+        return Post({
+            epoch: post.epoch,
+            attempt: post.attempt,
+            poster: post.poster,
+            postedAt: post.postedAt,
+            windowEnds: post.windowEnds,
+            openChallenges: post.openChallenges,
+            root: post.root,
+            amount: post.amount,
+            pot: post.pot,
+            bond: post.attempt == 0 ? 0 : uint128(_bondOf(post.attempt))
+        });
+    }
+
+    /// @inheritdoc IRewardsDistributor
+    function choresOf(uint64 epoch) external view returns (uint256) {
+        return _charges[epoch].chores;
+    }
+
+    /// @inheritdoc IRewardsDistributor
+    function feesOf(uint64 epoch) external view returns (uint256) {
+        return _charges[epoch].fees;
+    }
+
+    /// @inheritdoc IRewardsDistributor
+    function bondsHeld() external view returns (uint256) {
+        return _bondsHeld;
+    }
+
+    /// @inheritdoc IRewardsDistributor
+    function unclaimed() external view returns (uint256) {
+        return _unclaimed;
+    }
+
+    /// @inheritdoc IRewardsDistributor
+    function rollover() external view returns (uint256) {
+        return _rollover;
+    }
+
+    /// @inheritdoc IRewardsDistributor
+    function refundsOwed() external view returns (uint256) {
+        return _refundsOwed;
     }
 
     /// @inheritdoc IRewardsDistributor
@@ -327,25 +386,26 @@ contract RewardsDistributor is IRewardsDistributor {
 
     /// @inheritdoc IRewardsDistributor
     function owed() external view returns (uint256) {
-        return bondsHeld + unclaimed + rollover + pendingFees;
+        return uint256(_bondsHeld) + _unclaimed + _rollover + pendingFees;
     }
 
     /// @dev The standing post falls: its bond pays the challenger's bounty, the rest burns.
     function _strike(uint32 index, address challenger) private {
-        Post storage post = _post;
-        uint256 bounty = post.bond * _bountyBps / RunLib.BPS;
-        uint256 burned = post.bond - bounty;
+        Standing storage post = _post;
+        uint256 bond = _bondOf(post.attempt);
+        uint256 bounty = bond * _bountyBps / RunLib.BPS;
+        uint256 burned = bond - bounty;
         post.poster = address(0);
         _reserved = 0;
-        bondsHeld -= burned;
+        _bondsHeld -= burned.toUint128();
         emit SettlementStruck(post.epoch, post.attempt, index, challenger, bounty, burned);
         _release(challenger, bounty + _challengeBond);
         token.burn(burned);
     }
 
     function _closeEpoch(uint64 epoch, uint256 left) private {
-        rollover = left;
-        pendingFees -= feesOf[epoch];
+        _rollover = left.toUint128();
+        pendingFees -= _charges[epoch].fees;
         nextEpoch = epoch + 1;
         _reserved = 0;
         // The other words stay, so that the next post writes over used storage.
@@ -364,12 +424,12 @@ contract RewardsDistributor is IRewardsDistributor {
 
     function _credit(address account) private {
         uint64 epoch = _chargedEpoch();
-        uint256 spent = choresOf[epoch] + _choreTariff;
+        uint256 spent = _charges[epoch].chores + _choreTariff;
         if (_choreTariff == 0 || spent > _choreCapPerEpoch) return;
-        if (refundsOwed + _reserved + _choreTariff > token.mintable()) return;
-        choresOf[epoch] = spent;
+        if (_refundsOwed + _reserved + _choreTariff > token.mintable()) return;
+        _charges[epoch].chores = spent.toUint128();
         refundsOf[account] += _choreTariff;
-        refundsOwed += _choreTariff;
+        _refundsOwed += _choreTariff.toUint128();
         emit Credited(account, epoch, _choreTariff);
     }
 
@@ -379,19 +439,24 @@ contract RewardsDistributor is IRewardsDistributor {
         if (epoch == 0) epoch = 1;
     }
 
+    /// @dev What the post of an attempt, from 1 on, has at stake.
+    function _bondOf(uint32 attempt) private view returns (uint256) {
+        return _settlementBond << (attempt <= MOST_DOUBLINGS ? attempt - 1 : MOST_DOUBLINGS);
+    }
+
     function _requireNext(uint64 epoch) private view {
         if (epoch != nextEpoch) revert NotNext(epoch, nextEpoch);
     }
 
-    function _requirePost(uint64 epoch) private view returns (Post storage post) {
+    function _requirePost(uint64 epoch) private view returns (Standing storage post) {
         post = _post;
         if (post.epoch != epoch || post.poster == address(0)) revert NoPost(epoch);
     }
 
     /// @dev What is minted for an epoch besides its chore refunds: less than the schedule's once the cap is near.
     function _emissionOf(uint64 epoch) private view returns (uint256) {
-        uint256 scheduled = _emissionPerEpoch - choresOf[epoch];
-        uint256 left = token.mintable() - refundsOwed;
+        uint256 scheduled = _emissionPerEpoch - _charges[epoch].chores;
+        uint256 left = token.mintable() - _refundsOwed;
         return scheduled < left ? scheduled : left;
     }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 pragma solidity 0.8.37;
 
+import {IDutyBook} from "./interfaces/IDutyBook.sol";
 import {IEpochManager} from "./interfaces/IEpochManager.sol";
 import {IRegistry} from "./interfaces/IRegistry.sol";
 import {Genesis, Role} from "./interfaces/IRun.sol";
@@ -20,6 +21,8 @@ contract ScoreRegistry is IScoreRegistry {
     uint256 private immutable _mostWeightBytes;
     uint256 private immutable _missingRevealPenalty;
     uint64 private immutable _fraudWindowEpochs;
+    uint64 private immutable _weightCommitS;
+    uint64 private immutable _weightRevealS;
 
     mapping(uint64 epoch => EpochScores) private _epochs;
     /// The commitment; once revealed, the weights' root in its place.
@@ -33,13 +36,14 @@ contract ScoreRegistry is IScoreRegistry {
         _mostWeightBytes = 2 * uint256(g.params.maxMiners);
         _missingRevealPenalty = g.params.missingRevealPenalty;
         _fraudWindowEpochs = g.params.fraudWindowEpochs;
+        _weightCommitS = g.params.weightCommitS;
+        _weightRevealS = g.params.weightRevealS;
     }
 
     /// @inheritdoc IScoreRegistry
     function commitWeights(uint64 epoch, bytes32 commitment) external {
         if (commitment == 0) revert ZeroCommitment();
-        _requireWindow(epoch, epochs.epochEnd(epoch), epochs.weightCommitDeadline(epoch));
-        (address account, uint32 slot) = _validator(epoch);
+        (address account, uint32 slot) = _validator(epoch, 0, _weightCommitS);
         EpochScores storage scores = _epochs[epoch];
         uint32 bit = _bit(slot);
         if (scores.committed & bit != 0) revert AlreadyCommitted(epoch, slot);
@@ -50,11 +54,10 @@ contract ScoreRegistry is IScoreRegistry {
 
     /// @inheritdoc IScoreRegistry
     function revealWeights(uint64 epoch, bytes calldata weights, bytes32 salt) external {
-        _requireWindow(epoch, epochs.weightCommitDeadline(epoch), epochs.weightRevealDeadline(epoch));
+        (address account, uint32 slot) = _validator(epoch, _weightCommitS, _weightCommitS + _weightRevealS);
         if (weights.length % 2 != 0 || weights.length > _mostWeightBytes) {
             revert InvalidWeightsLength(weights.length, _mostWeightBytes);
         }
-        (address account, uint32 slot) = _validator(epoch);
         EpochScores memory scores = _epochs[epoch];
         uint32 bit = _bit(slot);
         if (scores.committed & bit == 0) revert NotCommitted(epoch, slot);
@@ -117,17 +120,20 @@ contract ScoreRegistry is IScoreRegistry {
         return total != 0 && 2 * uint256(scores.revealedStake) >= total;
     }
 
-    function _requireWindow(uint64 epoch, uint64 opensAfter, uint64 deadline) private view {
-        if (epoch == 0) revert InvalidEpoch(epoch);
-        uint64 t = epochs.time();
-        if (t <= opensAfter) revert TooEarly(t, opensAfter);
-        if (t > deadline) revert TooLate(t, deadline);
-    }
-
     /// @dev The validator that the caller acts for now, by the slot that it held in `epoch`.
-    function _validator(uint64 epoch) private view returns (address account, uint32 slot) {
+    /// @param opensAfterS The window, in seconds after the end of the epoch.
+    function _validator(uint64 epoch, uint64 opensAfterS, uint64 deadlineS)
+        private
+        view
+        returns (address account, uint32 slot)
+    {
+        if (epoch == 0) revert InvalidEpoch(epoch);
+        uint64 t;
+        uint64 end;
         Role role;
-        (account, role, slot) = registry.duty(msg.sender, epochs.currentRound(), epoch);
+        (t, end, account, role, slot) = IDutyBook(address(epochs)).dutyNow(msg.sender, epoch);
+        if (t <= end + opensAfterS) revert TooEarly(t, end + opensAfterS);
+        if (t > end + deadlineS) revert TooLate(t, end + deadlineS);
         if (role != Role.Validator) revert NotValidator(msg.sender, epoch);
     }
 

@@ -6,13 +6,13 @@ import {IRegistry} from "./interfaces/IRegistry.sol";
 import {Genesis, Params, Role} from "./interfaces/IRun.sol";
 import {IStakeVault} from "./interfaces/IStakeVault.sol";
 import {ISynToken} from "./interfaces/ISynToken.sol";
-import {EpochTrace} from "./libraries/EpochTrace.sol";
+import {StakeTrace} from "./libraries/StakeTrace.sol";
 import {SafeERC20} from "@openzeppelin/contracts/token/ERC20/utils/SafeERC20.sol";
 import {SafeCast} from "@openzeppelin/contracts/utils/math/SafeCast.sol";
 
 /// @title StakeVault
 contract StakeVault is IStakeVault {
-    using EpochTrace for EpochTrace.Trace;
+    using StakeTrace for StakeTrace.Trace;
     using SafeERC20 for ISynToken;
 
     struct Bucket {
@@ -31,7 +31,7 @@ contract StakeVault is IStakeVault {
     uint256 private immutable _minValidatorStake;
 
     /// Active stake by epoch; the newest entry is the stake now.
-    mapping(address account => EpochTrace.Trace) private _active;
+    mapping(address account => StakeTrace.Trace) private _active;
     mapping(address account => Bucket) private _unbonding;
 
     constructor(Genesis memory g) {
@@ -135,7 +135,7 @@ contract StakeVault is IStakeVault {
     }
 
     function _setActive(address account, uint256 active) private {
-        _active[account].push(epochs.currentEpoch() + 1, SafeCast.toUint208(active));
+        _active[account].push(epochs.currentEpoch() + 1, active);
     }
 
     function _vacateBelowMinimum(address account, uint256 active) private {

@@ -97,6 +97,37 @@ contract ChallengeTest is FaultsTest {
         assertEq(token.balanceOf(hunter), 101 ether);
     }
 
+    /// @dev The first place is used again, the others are not: each challenge is found where it is, and only there.
+    function testFuzz_challengeBlock_followsEveryChallenge(uint256 seed) public {
+        uint256[6] memory committed;
+        uint256 open = 0;
+        fund(hunter, 100 ether);
+        for (uint256 step = 0; step < 40; ++step) {
+            seed = uint256(keccak256(abi.encode(seed)));
+            uint256 which = seed % 6;
+            bytes32 hash = keccak256(abi.encode(which));
+            if (committed[which] == 0) {
+                vm.prank(hunter);
+                faults.commitChallenge(hash);
+                committed[which] = block.number;
+                ++open;
+            } else {
+                vm.prank(hunter);
+                vm.expectRevert(abi.encodeWithSelector(IObjectiveFaults.AlreadyChallenged.selector, hunter, hash));
+                faults.commitChallenge(hash);
+                vm.roll(block.number + 21);
+                faults.expireChallenge(hunter, hash);
+                committed[which] = 0;
+                --open;
+            }
+            for (uint256 i = 0; i < 6; ++i) {
+                assertEq(faults.challengeBlock(hunter, keccak256(abi.encode(i))), committed[i]);
+            }
+            assertEq(faults.bondsHeld(), open * 2 ether);
+            assertEq(token.balanceOf(address(faults)), open * 2 ether);
+        }
+    }
+
     function test_expireChallenge_succeedsAfterTheLastBlock() public {
         _commit();
         uint64 last = uint64(block.number) + 20;

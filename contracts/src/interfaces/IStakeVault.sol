@@ -29,6 +29,7 @@ interface IStakeVault {
     error UnbondingTooShort(uint256 unbondingS, uint256 leastS);
 
     /// @notice Adds stake to the caller's account. Needs an allowance.
+    /// @dev Reverts where the account's active stake would reach 2^92 base units (4.9 billion tokens).
     /// @param amount In base units, not 0.
     function deposit(uint256 amount) external;
 

@@ -30,8 +30,17 @@ library MerkleSha256 {
     {
         if (proof.length != depth || depth > 64 || index >> depth != 0) return false;
         bytes32 node = leaf;
+        // As nodeHash, in one buffer for all levels.
+        bytes memory pair = new bytes(65);
+        pair[0] = 0x01;
         for (uint256 i = 0; i < depth; ++i) {
-            node = (index >> i) & 1 == 0 ? nodeHash(node, proof[i]) : nodeHash(proof[i], node);
+            bytes32 sibling = proof[i];
+            assembly ("memory-safe") {
+                let right := shl(5, and(shr(i, index), 1))
+                mstore(add(pair, add(0x21, right)), node)
+                mstore(add(pair, sub(0x41, right)), sibling)
+            }
+            node = sha256(pair);
         }
         return node == root;
     }

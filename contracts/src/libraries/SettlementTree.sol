@@ -18,9 +18,22 @@ library SettlementTree {
     /// @notice Number of leaves.
     uint32 internal constant LEAVES = 8192;
 
+    error SumOverflow();
+
     /// @notice The leaf of an account as a node of the epoch's tree.
     function leafNode(uint64 epoch, Leaf calldata leaf) internal pure returns (Node memory) {
-        return Node({hash: keccak256(abi.encode(LEAF_TAG, epoch, leaf)), w: leaf.w, amount: leaf.amount});
+        bytes32 tag = LEAF_TAG;
+        bytes32 hash;
+        // keccak256(abi.encode(LEAF_TAG, epoch, leaf)), seven words in one copy. Words with bits beyond their type can only
+        // be in a tree whose leaf nobody can open.
+        assembly ("memory-safe") {
+            let free := mload(0x40)
+            mstore(free, tag)
+            mstore(add(free, 0x20), epoch)
+            calldatacopy(add(free, 0x40), leaf, 0xe0)
+            hash := keccak256(free, 0x120)
+        }
+        return Node({hash: hash, w: leaf.w, amount: leaf.amount});
     }
 
     /// @notice Whether the leaf says that its slot had no account: everything but the index is 0.
@@ -47,22 +60,44 @@ library SettlementTree {
         pure
         returns (Node memory half, Node memory root)
     {
-        half = Node(leaf.hash, leaf.w, leaf.amount);
-        for (uint256 i = 0; i < HALF_DEPTH; ++i) {
-            _ascend(half, siblings[i], (index >> i) & 1 == 0);
+        uint256 first;
+        uint256 last;
+        assembly ("memory-safe") {
+            first := siblings
+            last := add(siblings, mul(HALF_DEPTH, 0x60))
         }
+        half = Node(leaf.hash, leaf.w, leaf.amount);
+        _climb(half, index, first, HALF_DEPTH);
         root = Node(half.hash, half.w, half.amount);
-        _ascend(root, siblings[HALF_DEPTH], index >> HALF_DEPTH == 0);
+        _climb(root, index >> HALF_DEPTH == 0 ? 0 : 1, last, 1);
+    }
+
+    /// @notice The hash of the root above a leaf.
+    /// @param siblings Bottom-up.
+    function rootHash(Node memory leaf, uint256 index, Node[SETTLEMENT_DEPTH] calldata siblings)
+        internal
+        pure
+        returns (bytes32 hash)
+    {
+        uint256 first;
+        assembly ("memory-safe") {
+            first := siblings
+        }
+        Node memory node = Node(leaf.hash, leaf.w, leaf.amount);
+        _climb(node, index, first, SETTLEMENT_DEPTH);
+        return node.hash;
     }
 
     /// @notice The root above a leaf, from siblings of unchecked number.
     /// @return root Its hash; 0 if the number of siblings is wrong.
     function rootHash(Node memory leaf, uint256 index, Node[] calldata siblings) internal pure returns (bytes32 root) {
         if (siblings.length != SETTLEMENT_DEPTH) return 0;
-        Node memory node = Node(leaf.hash, leaf.w, leaf.amount);
-        for (uint256 i = 0; i < SETTLEMENT_DEPTH; ++i) {
-            _ascend(node, siblings[i], (index >> i) & 1 == 0);
+        uint256 first;
+        assembly ("memory-safe") {
+            first := siblings.offset
         }
+        Node memory node = Node(leaf.hash, leaf.w, leaf.amount);
+        _climb(node, index, first, SETTLEMENT_DEPTH);
         return node.hash;
     }
 
@@ -84,14 +119,40 @@ library SettlementTree {
         }
     }
 
-    /// @dev Replaces a node by the one above it.
-    function _ascend(Node memory node, Node calldata sibling, bool isLeft) private pure {
-        (bytes32 hash, uint128 w, uint128 amount) = (sibling.hash, sibling.w, sibling.amount);
-        node.hash = isLeft
-            ? _hashPair(node.hash, node.w, node.amount, hash, w, amount)
-            : _hashPair(hash, w, amount, node.hash, node.w, node.amount);
-        node.w += w;
-        node.amount += amount;
+    /// @dev Replaces a node by the one so many levels above it: hash = keccak256(abi.encode(NODE_TAG, left, right)).
+    /// Thirteen sums of uint128 can't overflow 256 bits, and they only grow: if the last ones fit, all did. `seen` gathers
+    /// the siblings' own words, which must fit as well.
+    /// @param sibling Where in the calldata the first sibling stands; the caller vouches that `levels` of them follow.
+    function _climb(Node memory node, uint256 index, uint256 sibling, uint256 levels) private pure {
+        bytes32 tag = NODE_TAG;
+        bytes32 hash = node.hash;
+        uint256 w = node.w;
+        uint256 amount = node.amount;
+        uint256 seen = 0;
+        assembly ("memory-safe") {
+            let pair := mload(0x40)
+            mstore(pair, tag)
+            for { let end := add(sibling, mul(levels, 0x60)) } lt(sibling, end) { sibling := add(sibling, 0x60) } {
+                // A left node stands at 0x20, a right one at 0x80.
+                let shift_ := mul(and(index, 1), 0x60)
+                let own := add(pair, add(0x20, shift_))
+                mstore(own, hash)
+                mstore(add(own, 0x20), w)
+                mstore(add(own, 0x40), amount)
+                calldatacopy(add(pair, sub(0x80, shift_)), sibling, 0x60)
+                hash := keccak256(pair, 0xe0)
+                let otherW := calldataload(add(sibling, 0x20))
+                let otherAmount := calldataload(add(sibling, 0x40))
+                seen := or(seen, or(otherW, otherAmount))
+                w := add(w, otherW)
+                amount := add(amount, otherAmount)
+                index := shr(1, index)
+            }
+        }
+        if (seen >> 128 != 0) revert SumOverflow();
+        if ((w | amount) >> 128 != 0) revert SumOverflow();
+        // forge-lint: disable-next-line(unsafe-typecast)
+        (node.hash, node.w, node.amount) = (hash, uint128(w), uint128(amount));
     }
 
     /// @dev keccak256(abi.encode(NODE_TAG, ...)) without allocating memory for each of thirteen levels.
