@@ -120,8 +120,9 @@ def _learns(evidence: Evidence) -> Promise:
     losses = evidence.epoch_losses
     falls = all(after < before for before, after in pairwise(losses))
     shown = " → ".join("?" if math.isnan(loss) else f"{loss:.3f}" for loss in losses)
-    total = 1 - losses[-1] / losses[0]
-    return Promise(holds=falls, text=f"held-out loss by epoch {shown} ({-total:+.1%})")
+    total = losses[-1] / losses[0] - 1
+    also = "" if math.isnan(total) else f" ({total:+.1%})"
+    return Promise(holds=falls, text=f"held-out loss by epoch {shown}{also}")
 
 
 def _agrees(report: DevnetReport) -> Promise:

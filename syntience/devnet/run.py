@@ -26,7 +26,7 @@ from syntience.devnet.launch import Founder, Founding, stake_of
 from syntience.devnet.performance import Performance
 from syntience.devnet.place import logging_to, run_folder, usable_cores
 from syntience.devnet.players import Player, cast_guest, cast_players, write_key_files
-from syntience.devnet.presets import Crowd, build_spec, fitted_windows, preset_named
+from syntience.devnet.presets import Crowd, build_spec, preset_named
 from syntience.devnet.screen import empty_view
 from syntience.devnet.settings import DevnetSettings
 from syntience.devnet.stage import Stage, lead_s, set_stage
@@ -157,17 +157,14 @@ class _Devnet:
             processes=processes,
             cores=self._cores,
         )
-        windows = fitted_windows(
-            stage.preset, crowd, rounds_per_epoch=self._settings.rounds_per_epoch
-        )
         lead = lead_s(stage, processes=processes, cores=self._cores)
         return build_spec(
             stage.preset,
+            crowd,
             data=stage.data,
             genesis_root=stage.genesis_root,
             genesis_time=(await connection.head()).time + lead,
             rounds_per_epoch=self._settings.rounds_per_epoch,
-            windows=windows,
         )
 
     def _say(self, phase: str) -> None:

@@ -14,6 +14,8 @@ from ledger.runs import join
 from protocol.errors import OperatorError
 from protocol.merkle import depth_of
 from protocol.spec import DataSpec, RunSpec
+from scoring.computation import SignAverage
+from scoring.rules import Rules
 from syntience.devnet.presets import (
     GENESIS_ALLOCATION,
     PRESET_NAMES,
@@ -49,11 +51,11 @@ def spec_of(
     )
     return build_spec(
         preset,
+        crowd,
         data=data,
         genesis_root=some_hash("genesis"),
         genesis_time=genesis_time,
         rounds_per_epoch=rounds_per_epoch,
-        windows=fitted_windows(preset, crowd, rounds_per_epoch=rounds_per_epoch),
     )
 
 
@@ -125,3 +127,13 @@ def test_fitted_windows__more_miners_than_the_cores_can_train__train_longer() ->
     many = fitted_windows(preset, replace(CROWDED, miners=32, processes=36), rounds_per_epoch=3)
     assert many.train >= few.train + 10
     assert replace(many, train=few.train) == few
+
+
+def test_build_spec__the_luck_margin__pays_for_three_wins_and_not_for_one() -> None:
+    rules = Rules.of(spec_of("default").scoring)
+    wins = SignAverage()
+    paid = []
+    for _ in range(3):
+        wins = wins.after(True, gamma=rules.mu_gamma)
+        paid.append(wins.above_luck(gamma=rules.mu_gamma, z=rules.mu_margin) > 0)
+    assert paid == [False, True, True]
