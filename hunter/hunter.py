@@ -23,6 +23,7 @@ from node.node import Node
 from protocol.errors import Rejected, Retryable
 from protocol.hashing import abi_words, keccak256
 from protocol.ids import Epoch, Hash32, Round, Units
+from protocol.submission import Publication
 
 logger = logging.getLogger(__name__)
 
@@ -94,26 +95,36 @@ class Hunter:
             self._open(evidence, roster.round, evidence.first.submission.miner)
 
     async def _find_wrong_data(self, roster: Roster) -> None:
+        """All miners at once: one whose data come slowly must not keep us from proving the others' frauds in time."""
+        cleared = self._cleared.setdefault(roster.round, set())
+        await asyncio.gather(
+            *(
+                self._check_data(publication, roster, cleared)
+                for miner, publication in self._node.exchange.committed(roster).items()
+                if roster.commits[miner] not in cleared
+            )
+        )
+
+    async def _check_data(
+        self, publication: Publication, roster: Roster, cleared: set[Hash32]
+    ) -> None:
         node = self._node
-        for miner, publication in node.exchange.committed(roster).items():
-            digest = roster.commits[miner]
-            if digest in self._cleared.get(roster.round, ()):
-                continue
-            endpoints = node.chain.endpoints()
-            mirrors = [*await node.chain.validator_endpoints(), endpoints.get(miner, "")]
-            submission, spec = publication.signed.submission, node.run_file.spec
-            read = partial(read_data_leaves, submission=submission, spec=spec)
-            try:
-                _, leaves = await node.exchange.content(
-                    publication, "data", [mirror for mirror in mirrors if mirror], read
-                )
-            except (Retryable, Rejected) as error:
-                logger.debug("data leaves of %s: %s", miner, error)
-                continue
-            found = await asyncio.to_thread(wrong_data, publication.signed, leaves, node.dataset)
-            self._cleared.setdefault(roster.round, set()).add(digest)
-            if found is not None:
-                self._open(found, roster.round, miner)
+        submission, spec = publication.signed.submission, node.run_file.spec
+        miner = submission.miner
+        endpoints = node.chain.endpoints()
+        mirrors = [*await node.chain.validator_endpoints(), endpoints.get(miner, "")]
+        read = partial(read_data_leaves, submission=submission, spec=spec)
+        try:
+            _, leaves = await node.exchange.content(
+                publication, "data", [mirror for mirror in mirrors if mirror], read
+            )
+        except (Retryable, Rejected) as error:
+            logger.debug("data leaves of %s: %s", miner, error)
+            return
+        found = await asyncio.to_thread(wrong_data, publication.signed, leaves, node.dataset)
+        cleared.add(roster.commits[miner])
+        if found is not None:
+            self._open(found, roster.round, miner)
 
     def _open(self, evidence: Evidence, round_: Round, miner: str) -> None:
         if self._cases.add(evidence):

@@ -19,12 +19,14 @@ from node.contents import size_limits
 from node.errors import MissingPayload
 from protocol.beacon import Draw
 from protocol.errors import Rejected, Retryable
+from protocol.hashing import sha256
 from protocol.ids import Address, Hash32, Round
 from protocol.runfile import RunFile
 from protocol.submission import BlobRef, Publication, SignedSubmission
 from transport.board import RecordBoard
 from transport.client import PeerClient
 from transport.errors import TransportError
+from transport.limits import BoardLimits
 from transport.store import FolderStore
 
 logger = logging.getLogger(__name__)
@@ -35,6 +37,9 @@ VERSIONS_KEPT = 2
 LOCATORS_KEPT = 16
 """Different sets of locators kept for one submission. They are not signed, so some may be false: no
 more than one is taken from each source, or one peer could crowd out the true one."""
+_LISTED_PER_MINER = BoardLimits().records_per_key
+"""A board lists no more; who does wants to keep us busy."""
+_TAKEN_AT_ONCE = 16
 _FOLLOWED = "followed"
 _Read = TypeVar("_Read")
 
@@ -120,7 +125,10 @@ class Exchange:
             self._try_take(record, roster, f"our own board, {number}")
 
     async def pull(self, roster: Roster, endpoints: Sequence[str]) -> None:
-        """Asks peers for the round's submissions and keeps what holds. Silent peers are skipped."""
+        """Asks peers for the round's submissions and keeps what holds. Silent peers are skipped.
+
+        So are slow ones: a listing has the time of one request, however long it is.
+        """
         await asyncio.gather(*(self._pull_one(roster, endpoint) for endpoint in endpoints))
 
     async def content(
@@ -204,20 +212,25 @@ class Exchange:
 
     async def _pull_one(self, roster: Roster, endpoint: str) -> None:
         try:
-            records = await self._client.fetch_records(endpoint, topic_of(roster.round))
-        except (Retryable, Rejected, TransportError) as error:
-            logger.debug("no submissions from %s: %s", endpoint, error)
+            async with asyncio.timeout(self._client.limits.request_timeout_s):
+                records = await self._client.fetch_records(endpoint, topic_of(roster.round))
+        except (Retryable, Rejected, TransportError, TimeoutError) as error:
+            logger.debug("no submissions from %s: %r", endpoint, error)
             return
-        for record in records:
+        most = _LISTED_PER_MINER * len(roster.operators)
+        for number, record in enumerate(records[:most]):
+            if number % _TAKEN_AT_ONCE == 0:
+                await asyncio.sleep(0)
             self._try_take(record, roster, endpoint)
 
     def _try_take(self, record: bytes, roster: Roster, source: str) -> None:
         seen = self._seen.setdefault(roster.round, set())
-        if record in seen:
+        digest = sha256(record)
+        if digest in seen:
             return
         try:
             self.take(record, roster, source)
-            seen.add(record)
+            seen.add(digest)
         except Rejected as error:
             logger.debug("from %s: %s", source, error)
 

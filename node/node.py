@@ -30,6 +30,7 @@ from protocol.errors import Rejected, Retryable
 from protocol.ids import Address, Hash32, Round
 from protocol.ports import Signer
 from protocol.runfile import RunFile
+from protocol.spec import ChainParams
 from training.dataset import TokenDataset
 from training.threads import pin_threads
 from transport.board import RecordBoard
@@ -136,7 +137,7 @@ class Node:
             store = FolderStore(config.state_dir / "blobs", config.store_bytes)
             board = RecordBoard(config.state_dir / "board")
             client = await stack.enter_async_context(
-                PeerClient(ClientLimits(allow_private=config.allow_private), name=me)
+                PeerClient(client_limits(spec.chain, config.allow_private), name=me)
             )
             server = NodeServer(
                 store, board, _server_limits(config.allow_private), providers=providers
@@ -246,6 +247,19 @@ class Node:
             family, _, number = topic.partition("/")
             if family in _DATED and int(number) < oldest:
                 self.board.drop(topic)
+
+
+def client_limits(chain: ChainParams, local: bool) -> ClientLimits:
+    """So patient that a few peers which stall one after the other don't cost us a window of the round."""
+    usual = ClientLimits()
+    patience_s = max(1.0, min(chain.publish_s, chain.attest_s, chain.apply_s) / 4)
+    return ClientLimits(
+        connect_timeout_s=min(usual.connect_timeout_s, patience_s),
+        read_timeout_s=min(usual.read_timeout_s, patience_s),
+        request_timeout_s=min(usual.request_timeout_s, patience_s),
+        transfer_grace_s=min(usual.transfer_grace_s, patience_s),
+        allow_private=local,
+    )
 
 
 def _server_limits(local: bool) -> ServerLimits:

@@ -91,9 +91,13 @@ class Attester:
         validators = await node.chain.validator_endpoints(without=node.me)
         miners = await node.chain.miner_endpoints()
         await node.exchange.pull(roster, [*miners, *validators])
-        await self._examine(roster, node.follower.root)
+        await self._examine(
+            roster, node.follower.root, patience_s=node.run_file.spec.chain.attest_s / 2
+        )
 
-    async def _examine(self, roster: Roster, root: Hash32) -> None:
+    async def _examine(
+        self, roster: Roster, root: Hash32, *, patience_s: float | None = None
+    ) -> None:
         chain = self._node.chain
         validators = await chain.validator_endpoints(without=self._node.me)
         endpoints = chain.endpoints()
@@ -101,7 +105,9 @@ class Attester:
             miner: [endpoint for endpoint in (endpoints.get(miner), *validators) if endpoint]
             for miner in roster.commits
         }
-        await self._intake.examine(roster, await self._expectations(roster, root), mirrors)
+        await self._intake.examine(
+            roster, await self._expectations(roster, root), mirrors, patience_s=patience_s
+        )
 
     async def _attest(self, round_: Round, roster: Roster | None) -> None:
         node = self._node

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
@@ -48,6 +50,7 @@ class Intake:
         self._run_file = run_file
         self._exchange = exchange
         self._held: dict[Round, dict[Hash32, Holding]] = {}
+        self._tried: dict[Round, Counter[Hash32]] = {}
         self._slots = asyncio.Semaphore(_FETCHES_AT_ONCE)
 
     def held(self, roster: Roster) -> dict[Address, Holding]:
@@ -60,6 +63,8 @@ class Intake:
         roster: Roster,
         expectations: Mapping[Address, Expectation],
         mirrors: Mapping[Address, Sequence[str]],
+        *,
+        patience_s: float | None = None,
     ) -> None:
         """Examines every committed publication that is known and was not examined yet.
 
@@ -69,18 +74,26 @@ class Intake:
             roster: of the round.
             expectations: what a right submission of each miner says.
             mirrors: where each miner's blobs may be had.
+            patience_s: the most that it takes; who was slow comes last when it is called again.
         """
         fresh = {
             miner: publication
             for miner, publication in self._exchange.committed(roster).items()
             if miner in expectations and self._is_open(roster.commits[miner], roster.round)
         }
-        await asyncio.gather(
-            *(
-                self._examine_one(publication, expectations[miner], roster, mirrors.get(miner, ()))
-                for miner, publication in fresh.items()
-            )
-        )
+        tried = self._tried.setdefault(roster.round, Counter())
+        self._tried.pop(Round(roster.round - ROUNDS_KEPT), None)
+        order = sorted(fresh, key=lambda miner: tried[roster.commits[miner]])
+        with suppress(TimeoutError):
+            async with asyncio.timeout(patience_s):
+                await asyncio.gather(
+                    *(
+                        self._examine_one(
+                            fresh[miner], expectations[miner], roster, mirrors.get(miner, ())
+                        )
+                        for miner in order
+                    )
+                )
 
     def _is_open(self, digest: Hash32, round_: Round) -> bool:
         holding = self._held.get(round_, {}).get(digest)
@@ -94,6 +107,7 @@ class Intake:
         mirrors: Sequence[str],
     ) -> None:
         async with self._slots:
+            self._tried[roster.round][roster.commits[expectation.miner]] += 1
             try:
                 publication = await self._follow(publication, mirrors)
                 whole = True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -9,6 +10,7 @@ from protocol.hashing import sha256
 from protocol.ids import Hash32
 from protocol.submission import BlobRef
 from transport.errors import BlobUnavailable, PeerUnavailable, WrongLength
+from transport.limits import ClientLimits
 from transport.store import FolderStore
 from transport.trust import TrustBook
 
@@ -21,6 +23,9 @@ class Peers:
     blobs: dict[Hash32, bytes] = field(default_factory=dict)
     trust: TrustBook = field(default_factory=TrustBook)
     asked: list[BlobRef] = field(default_factory=list)
+    slow: set[str] = field(default_factory=set)
+    """Endpoints that never come to an end."""
+    limits: ClientLimits = field(default_factory=ClientLimits)
 
     def has(self, data: bytes) -> BlobRef:
         """Lets the peers have a blob."""
@@ -29,6 +34,8 @@ class Peers:
         return ref
 
     async def fetch_records(self, endpoint: str, topic: str) -> list[bytes]:
+        if endpoint in self.slow:
+            await asyncio.sleep(3600)
         if (endpoint, topic) not in self.listings:
             raise PeerUnavailable("no answer")
         return list(self.listings[endpoint, topic])
@@ -40,6 +47,8 @@ class Peers:
                 raise WrongLength("the reference says another size")
             return
         self.asked.append(ref)
+        if self.slow.intersection(mirrors):
+            await asyncio.sleep(3600)
         data = self.blobs.get(ref.digest)
         if data is None or not mirrors:
             raise BlobUnavailable("nobody has it", failures=(), blamed=frozenset())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from dataclasses import replace
 from functools import partial
@@ -23,7 +24,7 @@ from tests.specs import some_hash
 from tests.subnet.stepped import key_named
 from training.dataset import TokenDataset
 from transport.board import RecordBoard
-from transport.limits import MIB
+from transport.limits import MIB, ClientLimits
 from transport.store import FolderStore
 
 MINER, OPERATOR = key_named("miner").address, key_named("operator")
@@ -256,6 +257,26 @@ async def test_pull__peers_that_lie_or_are_silent__do_not_keep_the_truth_away(
     }
     await exchange.pull(roster(), ["silent", "a", "b"])
     assert exchange.versions(ROUND) == {MINER: {desk.digest(true): true}}
+
+
+async def test_pull__one_listing_that_does_not_end__does_not_keep_the_others_away(
+    desk: Desk, work: Work, exchange: Exchange, peers: Peers
+) -> None:
+    true = desk.publish(work, OPERATOR)
+    peers.listings = {("b", topic_of(ROUND)): [true.to_bytes()]}
+    peers.slow, peers.limits = {"slow"}, ClientLimits(request_timeout_s=0.05)
+    async with asyncio.timeout(5):
+        await exchange.pull(roster(), ["slow", "b"])
+    assert exchange.versions(ROUND) == {MINER: {desk.digest(true): true}}
+
+
+async def test_pull__more_records_than_a_board_lists__are_not_looked_at(
+    desk: Desk, work: Work, exchange: Exchange, peers: Peers
+) -> None:
+    true = desk.publish(work, OPERATOR)
+    peers.listings = {("a", topic_of(ROUND)): [*[b"{}"] * 8, true.to_bytes()]}
+    await exchange.pull(roster(), ["a"])
+    assert exchange.versions(ROUND) == {}
 
 
 def test_forget__old_rounds__are_gone_also_from_the_board(

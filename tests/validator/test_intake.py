@@ -9,9 +9,9 @@ import pytest
 
 from miner.work import Work
 from node.exchange import Exchange, Roster
-from protocol.ids import Hash32
+from protocol.ids import Address, Hash32
 from protocol.merkle import merkle_root
-from protocol.submission import Publication
+from protocol.submission import BlobRef, Publication
 from scoring.checks import Expectation, Fault
 from tests.bench import BEACON, ROUND, RUN, Desk, desk_over
 from tests.node.peers import Peers
@@ -60,16 +60,16 @@ class Counter:
         self.exchange.take(publication.to_bytes(), self.roster, source)
         return digest
 
-    async def examine(self) -> Holding | None:
+    def expectation(self, miner: Address = MINER) -> Expectation:
         spec = self.desk.spec
-        leaves = [self.desk.dataset.leaf_hash(i) for i in self.desk.assigned(MINER)]
-        expectation = Expectation(
+        leaves = [self.desk.dataset.leaf_hash(i) for i in self.desk.assigned(miner)]
+        return Expectation(
             run=RUN,
             spec_hash=spec.hash(),
             round=ROUND,
             beacon=BEACON,
-            miner=MINER,
-            initial_root=self.desk.start(MINER).initial_root,
+            miner=miner,
+            initial_root=self.desk.start(miner).initial_root,
             recent_roots={},
             steps=spec.inner.steps,
             data_root=merkle_root(leaves),
@@ -78,7 +78,9 @@ class Counter:
             max_payload_bytes=1 << 20,
             max_steps_behind=3,
         )
-        await self.intake.examine(self.roster, {MINER: expectation}, MIRRORS)
+
+    async def examine(self) -> Holding | None:
+        await self.intake.examine(self.roster, {MINER: self.expectation()}, MIRRORS)
         return self.intake.held(self.roster).get(MINER)
 
 
@@ -127,6 +129,37 @@ async def test_examine__one_blob_missing__is_not_held_until_it_comes(
     holding = await counter.examine()
     assert holding is not None
     assert holding.faults == ()
+
+
+async def test_examine__more_slow_miners_than_are_asked_at_once__keep_no_honest_one_from_its_bit(
+    counter: Counter, desk: Desk, work: Work
+) -> None:
+    serve(counter, work)
+    counter.peers.slow = {"http://slow"}
+    slow = [key_named(f"slow {number}") for number in range(5)]
+    nowhere = dict.fromkeys(work.blobs, BlobRef(digest=some_hash("nowhere"), size=1))
+    publications = {
+        key.address: replace(desk.publish(work, key, miner=key.address), blobs=nowhere)
+        for key in slow
+    }
+    publications[MINER] = desk.publish(work, KEY)
+    roster = Roster(
+        round=ROUND,
+        beacon=BEACON,
+        operators={MINER: KEY.address, **{key.address: key.address for key in slow}},
+        commits={miner: desk.digest(each) for miner, each in publications.items()},
+    )
+    for publication in publications.values():
+        counter.exchange.take(publication.to_bytes(), roster)
+    mirrors = {**{miner: ["http://slow"] for miner in publications}, **MIRRORS}
+    for _ in range(2):
+        await counter.intake.examine(
+            roster,
+            {miner: counter.expectation(miner) for miner in publications},
+            mirrors,
+            patience_s=0.3,
+        )
+    assert set(counter.intake.held(roster)) == {MINER}
 
 
 @pytest.mark.parametrize("kind", ["data", "local", "payload", "trace"])
