@@ -138,9 +138,10 @@ def _write(
     samples: NDArray[np.generic],
     leaves: Sequence[Hash32],
 ) -> None:
-    out.parent.mkdir(parents=True, exist_ok=True)
-    partial = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))
+    partial: Path | None = None
     try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        partial = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))
         for file_name, content in _files(spec, tokenizer_json, samples, leaves):
             with (partial / file_name).open("wb") as file:
                 file.write(content)
@@ -149,7 +150,8 @@ def _write(
         partial.chmod(0o755)
         partial.rename(out)
     except OSError as error:
-        shutil.rmtree(partial, ignore_errors=True)
+        if partial is not None:
+            shutil.rmtree(partial, ignore_errors=True)
         raise DatasetError(
             f"can't write {out} ({error.strerror})",
             "check that the disk has room and the folder is free",

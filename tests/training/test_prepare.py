@@ -188,6 +188,12 @@ def test_prepare__existing_folder__raises_dataset_error(tmp_path: Path) -> None:
         prepared(tmp_path)
 
 
+def test_prepare__no_place_for_the_folder__raises_dataset_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    with pytest.raises(DatasetError, match="can't write"):
+        prepared(tmp_path / "file" / "set")
+
+
 @pytest.mark.parametrize("texts", [[], ["", "  \n"], ["short"]])
 def test_prepare__too_little_text__raises_dataset_error_and_leaves_nothing(
     tmp_path: Path, texts: list[str]
