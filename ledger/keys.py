@@ -15,6 +15,7 @@ from eth_keyfile import create_keyfile_json, decode_keyfile_json
 from eth_keys.datatypes import PrivateKey
 
 from ledger.errors import KeyFileExists, KeyFileInvalid, KeyFileMissing, WrongPassword
+from protocol.canonical import MAX_DEPTH, nesting
 from protocol.errors import OperatorError
 from protocol.ids import Address, Hash32, to_address
 
@@ -138,7 +139,7 @@ def _read(path: Path) -> dict[str, object]:
             f"the key file {path} is open to other users", f"run: chmod 600 {path}"
         )
     try:
-        document = json.loads(raw)
+        document = json.loads(raw if nesting(raw) <= MAX_DEPTH else b"")
     except ValueError as error:
         raise _invalid(path, "it is not JSON") from error
     if not isinstance(document, dict) or document.get("version") != 3:
@@ -148,19 +149,26 @@ def _read(path: Path) -> dict[str, object]:
 
 def _write_private(path: Path, data: bytes) -> None:
     """Appears under its name whole or not at all: a hard link to a finished file fails if the name is taken."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.link(draft, path)
-    except FileExistsError as error:
-        raise _exists(path) from error
-    finally:
-        draft.unlink(missing_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            try:
+                os.link(draft, path)
+            except FileExistsError as error:
+                raise _exists(path) from error
+        finally:
+            draft.unlink(missing_ok=True)
+    except OSError as error:
+        raise OperatorError(
+            f"can't write the key file {path} ({error.strerror or error})",
+            "choose a place that this user may write and that has room",
+        ) from error
 
 
 def _exists(path: Path) -> KeyFileExists:

@@ -37,7 +37,7 @@ def loads(data: bytes) -> Json:
     Raises:
         Rejected: not JSON, or not in canonical form (spaces, key order, duplicates, floats).
     """
-    if _depth(data) > MAX_DEPTH:
+    if nesting(data) > MAX_DEPTH:
         raise Rejected(f"nested deeper than {MAX_DEPTH} levels")
     try:
         value: Json = json.loads(data)
@@ -49,7 +49,7 @@ def loads(data: bytes) -> Json:
     return value
 
 
-def _depth(data: bytes) -> int:
+def nesting(data: bytes) -> int:
     """How deeply brackets nest, outside of strings; counted before a recursive parser sees them."""
     depth = deepest = 0
     for bracket in _BRACKET.finditer(_STRING.sub(b"", data)):

@@ -83,7 +83,10 @@ def load_spec(path: Path) -> RunSpec:
         ConfigError: with what to do about it.
     """
     try:
-        value = json.loads(path.read_bytes())
+        data = path.read_bytes()
+        if canonical.nesting(data) > canonical.MAX_DEPTH:
+            raise Rejected(f"nested deeper than {canonical.MAX_DEPTH} levels")
+        value = json.loads(data)
         if isinstance(value, dict) and isinstance(value.get("spec"), dict):
             value = value["spec"]
         return RunSpec.from_bytes(canonical.dumps(value))

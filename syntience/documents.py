@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 
+from protocol.canonical import MAX_DEPTH, nesting
 from syntience.errors import DataMissing
 
 DIVIDER = "<|endoftext|>"
@@ -78,6 +79,8 @@ def _read_json_lines(file: Path) -> Iterator[str]:
             if not line.strip():
                 continue
             try:
+                if nesting(line.encode()) > MAX_DEPTH:
+                    raise ValueError(f"nested deeper than {MAX_DEPTH} levels")
                 record = json.loads(line)
             except ValueError as error:
                 raise DataMissing(

@@ -61,6 +61,12 @@ def test_key_file__name_taken_meanwhile__is_never_overwritten(
     assert path.read_text() == "precious"
 
 
+def test_key_file__no_place_for_it__says_so(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    with pytest.raises(OperatorError, match=r"can't write the key file .*choose a place"):
+        create_key_file(tmp_path / "file" / "key.json", "pw", scrypt_cost=CHEAP)
+
+
 def test_key_file__scrypt_cost__is_configurable_and_bounded(tmp_path: Path) -> None:
     path = tmp_path / "key.json"
     create_key_file(path, "secret", scrypt_cost=2 * CHEAP)
@@ -80,7 +86,16 @@ def test_key_file__of_another_tool__opens(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "content", ["", "nonsense", "[]", "{}", '{"version": 3}', '{"version": 3, "crypto": {}}']
+    "content",
+    [
+        "",
+        "nonsense",
+        "[]",
+        "{}",
+        '{"version": 3}',
+        '{"version": 3, "crypto": {}}',
+        pytest.param("[" * 100_000, id="deep"),
+    ],
 )
 def test_key_file__damaged__says_so(tmp_path: Path, content: str) -> None:
     path = tmp_path / "key.json"

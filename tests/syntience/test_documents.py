@@ -88,6 +88,7 @@ def test_load__only_white_space__says_so(tmp_path: Path) -> None:
     ("line", "complaint"),
     [
         ("{", "line 2 is not JSON"),
+        pytest.param("[" * 100_000, "line 2 is not JSON", id="deep"),
         ('{"body": "x"}', "line 2 has no string `text`"),
         ('{"text": 3}', "line 2 has no string `text`"),
         ("[]", "line 2 has no string `text`"),

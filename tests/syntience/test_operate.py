@@ -404,6 +404,7 @@ def test_deploy__run_file_exists__is_not_overwritten(
         (None, "can't read the spec"),
         ("{}", "is no valid spec"),
         ("not json", "is no valid spec"),
+        pytest.param("[" * 100_000, "nested deeper than", id="deep"),
         ('{"version": 1.5}', "is no valid spec"),
     ],
 )
