@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from syntience.config import LogSettings
+from syntience.files import require_writable
 from syntience.logging import configure_logging
 
 
@@ -28,7 +29,7 @@ class Place:
 def run_folder(work: Path, *, keep: bool) -> Iterator[Place]:
     """A fresh folder for a run; removed at the end unless `keep` says otherwise or it failed."""
     runs = work / "runs"
-    runs.mkdir(parents=True, exist_ok=True)
+    require_writable(runs / "run")
     place = Place(
         path=Path(tempfile.mkdtemp(prefix=time.strftime("%Y%m%d-%H%M%S-"), dir=runs)),
         keep=keep,

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from syntience.devnet.place import logging_to, run_folder, usable_cores
+from syntience.errors import UnwritableOutput
 
 
 def test_run_folder__a_good_run__leaves_nothing(tmp_path: Path) -> None:
@@ -26,6 +27,15 @@ def test_run_folder__kept_or_failed__stays(tmp_path: Path) -> None:
         kept.path.name,
         failed.path.name,
     }
+
+
+def test_run_folder__no_place_for_it__says_so(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    with (
+        pytest.raises(UnwritableOutput, match="can't write"),
+        run_folder(tmp_path / "file", keep=False),
+    ):
+        pass
 
 
 def test_run_folder__interrupted__goes(tmp_path: Path) -> None:
