@@ -63,14 +63,22 @@ async def found(foundation: Foundation, *, rpc_url: Secret, signer: Signer) -> R
     folder = out.with_name(f"{out.name}.founding")
     async with await Connection.open(rpc_url.reveal()) as connection:
         spec = await _spec(foundation, folder, connection)
-        async with await Outbox.open(folder / _OUTBOX, connection, signer) as outbox:
-            run_file = await deploy(
-                connection,
-                outbox,
-                spec,
-                cap=foundation.cap,
-                genesis_allocation=foundation.allocation,
-            )
+        begun = True
+        try:
+            async with await Outbox.open(folder / _OUTBOX, connection, signer) as outbox:
+                try:
+                    run_file = await deploy(
+                        connection,
+                        outbox,
+                        spec,
+                        cap=foundation.cap,
+                        genesis_allocation=foundation.allocation,
+                    )
+                finally:
+                    begun = bool(outbox.waiting() or outbox.gas_used())
+        finally:
+            if not begun:  # nothing to go on with: the next attempt may have another plan
+                shutil.rmtree(folder)
     write_run_file(out, run_file)
     shutil.rmtree(folder)
     return run_file

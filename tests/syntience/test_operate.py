@@ -436,6 +436,8 @@ def test_deploy__genesis_in_the_past_or_nothing_to_pay_with__says_so(
     fresh = ["--spec", str(town.folder / "spec.json"), "--out", str(tmp_path / "second.json")]
     line = refusal(["deploy", *options, str(town.path("penniless")), *fresh, *genesis])
     assert "send it some and start again" in line
+    left = [path.name for path in tmp_path.iterdir()]
+    assert left == [], "nothing was sent: another genesis may be chosen later"
 
 
 def test_deploy__interrupted__goes_on_with_the_same_contracts(
