@@ -162,3 +162,19 @@ async def test_fetch__one_peer_lies_and_one_is_silent__believes_only_the_root(
     found = await shelf.checkpoints.fetch(Round(7), root, [*names, "honest"])
     assert state_root(found) == root
     assert all(ref.size < 1 << 30 for ref in peers.asked), "the huge one was never asked for"
+
+
+async def test_fetch__one_peer_lists_model_after_model__is_left_soon(
+    shelf: Shelf, desk: Desk, peers: Peers
+) -> None:
+    root = model(desk, 7)[0]
+    wrong = [peers.has(to_blob(model(desk, number)[1])) for number in range(10, 20)]
+    peers.listings["liar", "checkpoints/7"] = [
+        canonical.dumps(
+            {"digest": ref.digest.hex(), "root": root.hex(), "round": 7, "size": ref.size}
+        )
+        for ref in wrong
+    ]
+    with pytest.raises(NoCheckpoint):
+        await shelf.checkpoints.fetch(Round(7), root, ["liar"])
+    assert len(peers.asked) == 4
