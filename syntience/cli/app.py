@@ -25,6 +25,7 @@ from syntience.cli import (
     ledger,
     miner,
     rewards,
+    spec,
     stake,
     status,
     validator,
@@ -54,6 +55,7 @@ app.add_typer(hunter.app, name="hunter")
 app.add_typer(devnet.app, name="devnet")
 app.add_typer(ledger.app, name="ledger")
 app.command("doctor")(doctor.run_doctor)
+app.command("spec")(spec.make_spec)
 app.command("deploy")(deploy.deploy_run)
 app.command("status")(status.show_status)
 
