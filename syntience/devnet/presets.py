@@ -62,7 +62,7 @@ class Windows:
         return self.train + self.put + self.publish + self.attest + self.apply
 
 
-BRISK = Windows(train=5, publish=3, apply=4, weight_commit=8, weight_reveal=6, settlement=6)
+BRISK = Windows(train=4, publish=3, apply=4, weight_commit=8, weight_reveal=6, settlement=6)
 """For a machine that has cores to spare."""
 
 

@@ -118,7 +118,7 @@ def test_fitted_windows__cores_to_spare__are_brisk() -> None:
     preset = preset_named("default")
     assert fitted_windows(preset, SPARSE, rounds_per_epoch=3) == preset.brisk
     assert fitted_windows(preset, replace(CROWDED, cores=4), rounds_per_epoch=3) == preset.brisk
-    assert preset.brisk.round == 20
+    assert preset.brisk.round == 19
 
 
 def test_fitted_windows__more_miners_than_the_cores_can_train__train_longer() -> None:
