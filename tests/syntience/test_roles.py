@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 import urllib.request
 from collections.abc import Iterator
 
@@ -36,6 +37,17 @@ def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
         yield found_town(anvil, tmp_path_factory.mktemp("town"))
 
 
+def gauges_with(line: bytes, *, port: int) -> bytes:
+    """The metrics of a node, once they show this line: they are set a moment after it says that it is ready."""
+    url, end = f"http://127.0.0.1:{port}/metrics", time.monotonic() + 20
+    while True:
+        gauges: bytes = urllib.request.urlopen(url, timeout=10).read()
+        if line in gauges:
+            return gauges
+        assert time.monotonic() < end, gauges.decode()
+        time.sleep(0.2)
+
+
 def test_miner__not_registered_yet__waits_then_works_and_stops_on_sigterm(
     town: Town, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -55,8 +67,7 @@ def test_miner__not_registered_yet__waits_then_works_and_stops_on_sigterm(
         assert f"others reach this node at http://127.0.0.1:{town.port('miner')} as registered" in (
             miner.log.read_text()
         )
-        gauges = urllib.request.urlopen(f"http://127.0.0.1:{metrics}/metrics", timeout=10).read()
-        assert b"syntience_head_round 1.0" in gauges
+        gauges = gauges_with(b"syntience_head_round 1.0", port=metrics)
         assert b"syntience_epoch 0.0" in gauges
 
         second = list(arguments)
