@@ -44,7 +44,8 @@ logger = logging.getLogger(__name__)
 POLL_S = 0.4
 _DATED = ("audits", "reports", "roots")
 """Families of topics that are of no use once a round's fraud window is over."""
-_SERVER_PATIENCE = 5.0
+_PATIENCE_S = 60.0
+"""So long a node waits at its start for somebody to offer the model."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -222,7 +223,7 @@ class Node:
                 self._tell_root()
                 return
             except Retryable:
-                if waited >= _SERVER_PATIENCE * 12:
+                if waited >= _PATIENCE_S:
                     raise
                 await asyncio.sleep(1.0)
                 waited += 1.0

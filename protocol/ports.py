@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from protocol.ids import Address, Hash32
-from protocol.submission import BlobRef
 
 
 class Signer(Protocol):
@@ -18,16 +17,6 @@ class Signer(Protocol):
 
     def sign_digest(self, digest: Hash32) -> bytes:
         """r || s || v, 65 bytes, low s, v 27 or 28."""
-
-
-class BlobStore(Protocol):
-    """Keeps blobs by their sha-256."""
-
-    def put(self, data: bytes) -> BlobRef:
-        """Stores a blob durably and returns its locator."""
-
-    def get(self, digest: Hash32) -> bytes | None:
-        """The blob, or None if it is not here; its digest is checked on the way out."""
 
 
 class Metrics(Protocol):

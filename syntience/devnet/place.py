@@ -36,7 +36,7 @@ def run_folder(work: Path, *, keep: bool) -> Iterator[Place]:
     )
     try:
         yield place
-    except Exception:
+    except Exception:  # nothing is swallowed: whatever failed, its logs have to stay
         place.keep = True
         raise
     finally:
