@@ -1,7 +1,7 @@
 """Deploys a run's contracts on any chain, from the bytecode that ships in the package.
 
-The contracts know each other from birth: the address of each follows from the deployer's account and nonce, so all eight
-are computed beforehand and passed to the constructors. All eight creations travel together. Deploying again with the same
+The contracts know each other from birth: the address of each follows from the deployer's account and nonce, so all of them
+are computed beforehand and passed to the constructors. All creations travel together. Deploying again with the same
 outbox, also after a crash in the middle, finds what was sent before.
 """
 
@@ -17,7 +17,7 @@ from ledger.outbox import Outbox
 from ledger.runs import join
 from ledger.transactions import Call, Receipt, contract_address
 from protocol.errors import OperatorError
-from protocol.ids import Address, Units
+from protocol.ids import ZERO_ADDRESS, Address, Units
 from protocol.runfile import RUN_FILE_VERSION, ContractAddresses, RunFile
 from protocol.spec import RunSpec
 from protocol.submission import run_id
@@ -31,6 +31,10 @@ _CONTRACT_OF = {
     "scores": "ScoreRegistry",
     "rewards": "RewardsDistributor",
     "faults": "ObjectiveFaults",
+    "verdicts": "Verdicts",
+    "requests": "DataRequests",
+    "disputes": "Disputes",
+    "committee": "Committee",
 }
 """In the order of deployment, which is the order of `ContractAddresses`."""
 
@@ -43,6 +47,7 @@ async def deploy(
     cap: Units,
     genesis_allocation: Units,
     nonce: int | None = None,
+    governor: Address = ZERO_ADDRESS,
 ) -> RunFile:
     """Deploys a run; the deployer gets the genesis allocation of tokens.
 
@@ -54,6 +59,7 @@ async def deploy(
         genesis_allocation: tokens that exist from the start.
         nonce: tells apart runs of one registry address; by default drawn from the chain's first block, so that a
             development chain and its successor never share a run id.
+        governor: who may announce terms and pause, within bounds; by default nobody.
 
     Raises:
         OperatorError: genesis in the past, an empty account, a deployer used elsewhere meanwhile.
@@ -66,7 +72,9 @@ async def deploy(
         await _check_genesis(connection, spec)
         first = await outbox.next_nonce()
     addresses = _addresses(outbox.address, first)
-    for name, data in _creations(addresses, spec, nonce, cap, genesis_allocation).items():
+    for name, data in _creations(
+        addresses, spec, nonce, (cap, genesis_allocation), governor
+    ).items():
         call = Call(to=None, data=data, label=f"{_CONTRACT_OF[name]}.constructor")
         await outbox.send(call, _key(name))
     receipts = {name: await outbox.receipt(_key(name)) for name in _CONTRACT_OF}
@@ -105,13 +113,24 @@ def _addresses(deployer: Address, first: int) -> ContractAddresses:
 
 
 def _creations(
-    addresses: ContractAddresses, spec: RunSpec, nonce: int, cap: Units, allocation: Units
+    addresses: ContractAddresses,
+    spec: RunSpec,
+    nonce: int,
+    supply: tuple[Units, Units],
+    governor: Address,
 ) -> dict[str, bytes]:
-    """Data of the creating transactions, in order."""
+    """Data of the creating transactions, in order; `supply`: the token's cap and its genesis allocation."""
     known: tuple[AbiValue, ...] = tuple(getattr(addresses, item.name) for item in fields(addresses))
-    genesis: tuple[AbiValue, ...] = (known, params_to_abi(spec.chain), spec.hash(), nonce)
+    genesis: tuple[AbiValue, ...] = (
+        known,
+        params_to_abi(spec.chain),
+        spec.hash(),
+        nonce,
+        governor,
+        ZERO_ADDRESS,
+    )
     arguments: dict[str, tuple[AbiValue, ...]] = dict.fromkeys(_CONTRACT_OF, (genesis,))
-    arguments["token"] = (addresses.rewards, cap, allocation)
+    arguments["token"] = (addresses.rewards, *supply)
     arguments["beacon"] = ()
     return {
         name: contract_abi(contract).creation(arguments[name])

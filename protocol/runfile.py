@@ -25,6 +25,10 @@ class ContractAddresses:
     scores: Address
     rewards: Address
     faults: Address
+    verdicts: Address
+    requests: Address
+    disputes: Address
+    committee: Address
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,6 +31,14 @@ class ChainParams:
         bounty_bps: a hunter's share of what a computed verdict takes, at most 40 %.
         miners_bps: the miners' share of a pot; validators get the rest.
         chore_tariff: paid for each chore that everybody needs, up to `chore_cap_per_epoch`.
+        emission_halving_epochs: the emission halves every so many epochs; 0 never.
+        notice_epochs: epochs between the announcement of new terms and their start.
+        pause_most_s, pause_every_s: bounds of a pause, and from one's start to the next one's.
+        block_s: seconds that a block takes at most.
+        withheld_slash_bps: of the least validator stake, for withholding what was vouched for.
+        answer_turn_blocks: blocks that each validator in turn has to answer a request for data.
+        clock_blocks, turn_blocks: a game's clock per side, and the least time for one move.
+        vote_penalty: lost by a committee member that votes against the verdict, or not at all.
     """
 
     genesis_time: int
@@ -70,6 +78,29 @@ class ChainParams:
     settlement_bond: Units
     chore_tariff: Units
     chore_cap_per_epoch: Units
+    emission_halving_epochs: int
+    notice_epochs: int
+    pause_most_s: int
+    pause_every_s: int
+    block_s: int
+    computation_slash_bps: int
+    native_slash_bps: int
+    native_bounty: Units
+    withheld_slash_bps: int
+    requests_per_submission: int
+    request_bond: Units
+    answer_tariff: Units
+    answer_tariff_per_kib: Units
+    answer_turn_blocks: int
+    answer_blocks: int
+    trace_every: int
+    game_bond: Units
+    move_tariff: Units
+    clock_blocks: int
+    turn_blocks: int
+    vote_commit_blocks: int
+    vote_reveal_blocks: int
+    vote_penalty: Units
 
     @property
     def round_s(self) -> int:
@@ -219,6 +250,10 @@ class RunSpec:
         _check(
             self.inner.steps == self.chain.steps,
             "steps differ between inner loop and chain",
+        )
+        _check(
+            self.inner.trace_every == self.chain.trace_every,
+            "trace_every differs between inner loop and chain",
         )
         _check(self.data.train_samples == self.chain.train_samples, "train_samples differ")
         _check(self.data.dataset_root == self.chain.dataset_root, "dataset_root differs")

@@ -18,6 +18,10 @@ struct Addresses {
     address scores;
     address rewards;
     address faults;
+    address verdicts;
+    address requests;
+    address disputes;
+    address committee;
 }
 
 /// @notice What the contracts know of the run's spec. Suffix `S`: seconds. Amounts: base units. `Bps`: 1/10,000.
@@ -78,6 +82,60 @@ struct Params {
     /// Paid for each chore that everybody needs, up to choreCapPerEpoch in an epoch.
     uint128 choreTariff;
     uint128 choreCapPerEpoch;
+    /// The emission halves every so many epochs; 0: never.
+    uint32 emissionHalvingEpochs;
+    /// A change of terms is public for so many epochs before it applies; more than fraudWindowEpochs.
+    uint32 noticeEpochs;
+    /// After so long anyone can end a pause.
+    uint32 pauseMostS;
+    /// From the start of a pause to the earliest start of the next one.
+    uint32 pauseEveryS;
+    /// Seconds that a block takes at most: turns a game's clocks into the time that stake must outlast.
+    uint32 blockS;
+    /// A proven wrong computation, as the arithmetic judge found it.
+    uint16 computationSlashBps;
+    /// The same as a committee found it.
+    uint16 nativeSlashBps;
+    /// A fixed sum: a committee's verdict must not be worth buying.
+    uint128 nativeBounty;
+    /// Of the least stake of a validator: what each loses that does not serve what it vouched for.
+    uint16 withheldSlashBps;
+    /// Requests of one account about one submission that may be open at a time.
+    uint16 requestsPerSubmission;
+    uint128 requestBond;
+    /// What an answer costs the requester, besides `answerTariffPerKiB` for each begun KiB of the leaf.
+    uint128 answerTariff;
+    uint128 answerTariffPerKiB;
+    /// Blocks that each validator in turn has for an answer of its own.
+    uint32 answerTurnBlocks;
+    /// Blocks that remain for an answer of anyone's, after all turns.
+    uint32 answerBlocks;
+    /// A state root enters a submission's trace after every so many inner steps.
+    uint32 traceEvery;
+    uint128 gameBond;
+    /// Paid to the defendant by the challenger's bond for every list that it makes it post.
+    uint128 moveTariff;
+    /// Blocks that each side of a game has for all its moves together, and at least for each.
+    uint32 clockBlocks;
+    uint32 turnBlocks;
+    uint32 voteCommitBlocks;
+    uint32 voteRevealBlocks;
+    /// What a validator loses that votes against the verdict of its committee, or not at all.
+    uint128 votePenalty;
+}
+
+/// @notice What a submission is judged by, from an epoch on. Old rounds keep their old terms.
+struct Terms {
+    uint64 fromEpoch;
+    bytes32 specHash;
+    /// Decides games about a computation: the committee, or an arithmetic judge.
+    address judge;
+    bytes32 datasetRoot;
+    uint64 trainSamples;
+    uint8 datasetDepth;
+    uint32 samplesPerRound;
+    uint32 steps;
+    uint32 traceEvery;
 }
 
 /// @notice The one constructor argument of every contract of a run but the token and the beacon.
@@ -88,4 +146,8 @@ struct Genesis {
     bytes32 specHash;
     /// Tells apart several runs of one registry address on one chain id.
     uint256 nonce;
+    /// May announce terms and pause, within bounds, and nothing else; 0: nobody may.
+    address governor;
+    /// The judge of the first terms; 0: the committee.
+    address judge;
 }

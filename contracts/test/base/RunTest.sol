@@ -3,6 +3,9 @@ pragma solidity 0.8.37;
 
 import {Test} from "forge-std/Test.sol";
 import {BlockhashBeacon} from "../../src/BlockhashBeacon.sol";
+import {Committee} from "../../src/Committee.sol";
+import {DataRequests} from "../../src/DataRequests.sol";
+import {Disputes} from "../../src/Disputes.sol";
 import {EpochManager} from "../../src/EpochManager.sol";
 import {ObjectiveFaults} from "../../src/ObjectiveFaults.sol";
 import {Registry} from "../../src/Registry.sol";
@@ -10,6 +13,7 @@ import {RewardsDistributor} from "../../src/RewardsDistributor.sol";
 import {ScoreRegistry} from "../../src/ScoreRegistry.sol";
 import {StakeVault} from "../../src/StakeVault.sol";
 import {SynToken} from "../../src/SynToken.sol";
+import {Verdicts} from "../../src/Verdicts.sol";
 import {Addresses, Genesis, Params, Role} from "../../src/interfaces/IRun.sol";
 
 /// @notice A run on a fresh chain, before genesis, and what its participants do.
@@ -40,6 +44,11 @@ abstract contract RunTest is Test {
     ScoreRegistry internal scores;
     RewardsDistributor internal rewards;
     ObjectiveFaults internal faults;
+    Verdicts internal verdicts;
+    DataRequests internal requests;
+    Disputes internal disputes;
+    Committee internal committee;
+    address internal governor = makeAddr("governor");
 
     function setUp() public virtual {
         vm.warp(GENESIS_TIME - 500);
@@ -87,13 +96,35 @@ abstract contract RunTest is Test {
         p.settlementBond = 20 ether;
         p.choreTariff = 0.5 ether;
         p.choreCapPerEpoch = 5 ether;
+        p.noticeEpochs = 4;
+        p.pauseMostS = 300;
+        p.pauseEveryS = 3000;
+        p.blockS = 2;
+        p.computationSlashBps = 10_000;
+        p.nativeSlashBps = 2000;
+        p.nativeBounty = 1 ether;
+        p.withheldSlashBps = 500;
+        p.requestsPerSubmission = 2;
+        p.requestBond = 2 ether;
+        p.answerTariff = 0.1 ether;
+        p.answerTariffPerKiB = 0.05 ether;
+        p.answerTurnBlocks = 3;
+        p.answerBlocks = 10;
+        p.traceEvery = 2;
+        p.gameBond = 10 ether;
+        p.moveTariff = 0.5 ether;
+        p.clockBlocks = 40;
+        p.turnBlocks = 5;
+        p.voteCommitBlocks = 10;
+        p.voteRevealBlocks = 10;
+        p.votePenalty = 3 ether;
     }
 
     /// @dev The order of deployment, so that each address is known beforehand.
     function genesis() internal view returns (Genesis memory g) {
         uint64 nonce = vm.getNonce(address(this));
-        address[8] memory ahead;
-        for (uint64 i = 0; i < 8; ++i) {
+        address[12] memory ahead;
+        for (uint64 i = 0; i < 12; ++i) {
             ahead[i] = vm.computeCreateAddress(address(this), nonce + i);
         }
         g.addresses = Addresses({
@@ -104,11 +135,16 @@ abstract contract RunTest is Test {
             beacon: ahead[4],
             scores: ahead[5],
             rewards: ahead[6],
-            faults: ahead[7]
+            faults: ahead[7],
+            verdicts: ahead[8],
+            requests: ahead[9],
+            disputes: ahead[10],
+            committee: ahead[11]
         });
         g.params = params();
         g.specHash = SPEC_HASH;
         g.nonce = 7;
+        g.governor = governor;
     }
 
     /// @dev By artifact, not by `new`: else each test contract would carry all the bytecode and compile slowly.
@@ -122,7 +158,11 @@ abstract contract RunTest is Test {
         scores = ScoreRegistry(deployCode("ScoreRegistry.sol:ScoreRegistry", args));
         rewards = RewardsDistributor(deployCode("RewardsDistributor.sol:RewardsDistributor", args));
         faults = ObjectiveFaults(deployCode("ObjectiveFaults.sol:ObjectiveFaults", args));
-        assertEq(address(faults), g.addresses.faults);
+        verdicts = Verdicts(deployCode("Verdicts.sol:Verdicts", args));
+        requests = DataRequests(deployCode("DataRequests.sol:DataRequests", args));
+        disputes = Disputes(deployCode("Disputes.sol:Disputes", args));
+        committee = Committee(deployCode("Committee.sol:Committee", args));
+        assertEq(address(committee), g.addresses.committee);
     }
 
     // ---------------------------------------------------------------- participants
@@ -139,6 +179,8 @@ abstract contract RunTest is Test {
         token.approve(address(vault), type(uint256).max);
         token.approve(address(rewards), type(uint256).max);
         token.approve(address(faults), type(uint256).max);
+        token.approve(address(requests), type(uint256).max);
+        token.approve(address(disputes), type(uint256).max);
         vm.stopPrank();
     }
 
