@@ -1,7 +1,7 @@
 """The books of a run: what its contracts hold in tokens against what they owe, to the unit, at one block.
 
 Held: token balances of all the run's contracts. Owed: active and unbonding stake of everybody who ever deposited, the
-distributor's bonds, unclaimed rewards, rollover and fees, and the hunters' bonds. Chore refunds that are not withdrawn
+distributor's bonds, unclaimed rewards, rollover and fees, the hunters' bonds, and bounties that wait. Chore refunds that are not withdrawn
 stand on neither side: they are minted when they are. Tokens that somebody sent to a contract by mistake show as a
 difference.
 """
@@ -26,6 +26,7 @@ class Books:
     stakes: Units
     rewards: Units
     hunters_bonds: Units
+    bounties: Units
 
     @property
     def token_balance(self) -> Units:
@@ -35,13 +36,21 @@ class Books:
     @property
     def accounted(self) -> Units:
         """All that the contracts owe."""
-        return Units(self.stakes + self.rewards + self.hunters_bonds)
+        return Units(sum(self._owing.values()))
 
     @property
     def balanced(self) -> bool:
         """Whether every contract holds exactly what it owes."""
-        owing = {"vault": self.stakes, "rewards": self.rewards, "faults": self.hunters_bonds}
-        return all(amount == owing.get(name, 0) for name, amount in self.held.items())
+        return all(amount == self._owing.get(name, 0) for name, amount in self.held.items())
+
+    @property
+    def _owing(self) -> dict[str, Units]:
+        return {
+            "vault": self.stakes,
+            "rewards": self.rewards,
+            "faults": self.hunters_bonds,
+            "verdicts": self.bounties,
+        }
 
 
 async def take_books(contracts: Contracts, reader: EventReader) -> Books:
@@ -69,4 +78,5 @@ async def books_at(contracts: Contracts, depositors: Iterable[Address], block: i
         stakes=Units(sum(stakes.values())),
         rewards=owed.total_held,
         hunters_bonds=await contracts.faults.bonds_held(block=block),
+        bounties=await contracts.verdicts.bounties_held(block=block),
     )

@@ -9,8 +9,10 @@ from typing import cast
 
 from ledger import event_types
 from ledger.abi import AbiValue, contract_abi
-from ledger.contracts.faults import Fault
+from ledger.contracts.base import Values
+from ledger.contracts.epochs import terms_from_abi
 from ledger.contracts.registry import Role
+from ledger.contracts.verdicts import Fault
 from ledger.errors import Undecodable
 from ledger.event_types import Event
 from ledger.transactions import LogRecord
@@ -74,6 +76,8 @@ def _typed(field: str, value: AbiValue) -> object:
             return _KINDS[field](value)
         except ValueError as error:
             raise Undecodable(f"event field {field} has the unknown value {value}") from error
+    if field == "terms" and isinstance(value, tuple):
+        return terms_from_abi(Values(value))
     if isinstance(value, tuple):
         digest, weight, amount = value
         if isinstance(digest, bytes) and isinstance(weight, int) and isinstance(amount, int):

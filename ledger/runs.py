@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 from ledger.connection import Connection
 from ledger.contracts import Contracts
 from ledger.errors import NotDeployed, Reverted, RunFileError, RunMismatch, Undecodable
 from protocol.errors import Rejected
-from protocol.ids import Epoch
 from protocol.runfile import RunFile
+from protocol.spec import ChainParams
+from protocol.terms import Terms
 
 
 def load_run_file(path: Path) -> RunFile:
@@ -87,15 +88,33 @@ async def _check_code(run_file: RunFile, connection: Connection) -> None:
 async def _check_agreement(run_file: RunFile, contracts: Contracts) -> None:
     if await contracts.epochs.run() != run_file.run:
         raise _mismatch("another run's id")
-    if await contracts.epochs.spec_hash_at(Epoch(1)) != run_file.spec.hash():
+    ours = [
+        terms
+        for terms in await contracts.epochs.schedule()
+        if terms.spec_hash == run_file.spec.hash()
+    ]
+    if not ours:
         raise _mismatch("another spec's hash")
-    params = await contracts.epochs.params()
+    params = _under(ours[-1], await contracts.epochs.params())
     for item in fields(params):
         here, there = getattr(run_file.spec.chain, item.name), getattr(params, item.name)
         if here != there:
             raise _mismatch(f"{item.name} = {there}, not {here}")
     if await contracts.token.minter() != run_file.contracts.rewards:
         raise _mismatch("another distributor as the token's minter")
+
+
+def _under(terms: Terms, params: ChainParams) -> ChainParams:
+    """The parameters that the contracts were deployed with, as announced terms changed them since."""
+    return replace(
+        params,
+        dataset_root=terms.dataset_root,
+        train_samples=terms.train_samples,
+        dataset_depth=terms.dataset_depth,
+        samples_per_round=terms.samples_per_round,
+        steps=terms.steps,
+        trace_every=terms.trace_every,
+    )
 
 
 def _mismatch(what: str) -> RunMismatch:

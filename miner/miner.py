@@ -88,7 +88,7 @@ class Miner:
             self._learn(concluded)
         try:
             await self._act()
-            await claim_rewards(self._node)
+            await claim_rewards(self._node, send=not self._node.chain.paused)
         except Retryable as error:
             logger.warning("%s", error)
         except Reverted as error:
@@ -126,6 +126,7 @@ class Miner:
             refused=round_ in self._refused,
             published=bool(self._node.board.get(topic_of(round_), self._node.me)),
             commits_late=self._behaviour.commits_late,
+            paused=chain.paused,
         )
 
     async def _train(self, round_: Round) -> None:
@@ -177,11 +178,13 @@ class Miner:
         digest = self._prepared(round_)[0].signed.submission.digest(node.run_file.domain)
         call = node.chain.contracts.epochs.commit_call(round_, digest)
         if not self._behaviour.commits_late:
-            call = call.within(node.chain.clock.put_deadline(round_), gas=_COMMIT_GAS)
+            deadline = node.chain.block_time_of(node.chain.clock.put_deadline(round_))
+            call = call.within(deadline, gas=_COMMIT_GAS)
         try:
             await node.outbox.send(call, f"commit/{round_}")
-        except Reverted:
-            self._refused.add(round_)
+        except Reverted as error:
+            if error.name != "Paused":
+                self._refused.add(round_)
             raise
         logger.info("round %d: committed %s", round_, digest.hex()[:16])
 

@@ -8,6 +8,7 @@ import logging
 from ledger.contracts.rewards import Post
 from ledger.errors import Reverted
 from ledger.event_types import (
+    Attested,
     LeafChallenged,
     LeafOpened,
     MissingRevealPenalised,
@@ -24,6 +25,7 @@ from node.chores import (
     OpenChallenge,
     due_chores,
     my_turn,
+    overdue_pause,
 )
 from protocol.beacon import Purpose
 from protocol.errors import Bug, Retryable
@@ -52,17 +54,24 @@ class Caretaker:
         self._me = me
 
     async def work(self) -> None:
-        """Sends whatever is due and ours to do now."""
-        facts = await self._facts()
-        snapshot = await self._chain.snapshot(Epoch(max(1, self._chain.epoch)))
+        """Sends whatever is due and ours to do now; in a pause that is at most its end."""
+        chain = self._chain
+        snapshot = await chain.snapshot(Epoch(max(1, chain.epoch)))
         validators = [holder.account for holder in snapshot.validators.values()]
+        if chain.paused_since is not None:
+            # The run's own clock stands still: whose turn it is goes by the chain's.
+            time = chain.block_time
+            chores = overdue_pause(chain.paused_since, time, chain.clock)
+        else:
+            time = chain.time
+            chores = due_chores(await self._facts(), chain.clock)
         due = [
             chore
-            for chore in due_chores(facts, self._chain.clock)
+            for chore in chores
             if not self._outbox.known(chore.key)
             and my_turn(
                 chore,
-                time=facts.time,
+                time=time,
                 me=self._me,
                 validators=validators,
                 seed=self._run,
@@ -91,7 +100,13 @@ class Caretaker:
             case ChoreKind.FINALISE_ROOT:
                 if chore.root is None:
                     raise Bug("a root to finalise has no root")
-                return contracts.epochs.finalise_root_call(Round(chore.number), chore.root)
+                round_ = Round(chore.number)
+                bitmaps = {
+                    event.slot: event.bitmap
+                    for event in self._chain.events.events(Attested, round_=round_)
+                    if event.root == chore.root
+                }
+                return contracts.epochs.finalise_root_call(round_, chore.root, bitmaps)
             case ChoreKind.PENALISE_REVEAL:
                 return contracts.scores.penalise_missing_reveal_call(
                     Epoch(chore.number), Slot(chore.detail)
@@ -104,6 +119,8 @@ class Caretaker:
                 )
             case ChoreKind.VOID_EPOCH:
                 return contracts.rewards.void_epoch_call(Epoch(chore.number))
+            case ChoreKind.RESUME:
+                return contracts.epochs.resume_call()
             case ChoreKind.POST_SETTLEMENT:
                 raise Bug("posting a settlement needs its tree")
 

@@ -29,6 +29,8 @@ class ChoreKind(StrEnum):
     FINALISE_SETTLEMENT = "finalise-settlement"
     VOID_EPOCH = "void-epoch"
     RESOLVE_TIMEOUT = "resolve-timeout"
+    RESUME = "resume"
+    """The end of a pause that lasted as long as it may."""
     POST_SETTLEMENT = "post-settlement"
     """Not among the due ones: who posts has to bring the tree."""
 
@@ -38,11 +40,11 @@ class Chore:
     """One chore that is due.
 
     Attributes:
-        number: the round of a beacon or root, the epoch of everything else.
+        number: the round of a beacon or root, the start of a pause, the epoch of everything else.
         detail: the beacon's purpose, the validator slot, the challenged leaf, or 0.
         attempt: tells a repeated chore (an expired beacon, a second post) from its first try.
         cell: of a challenged leaf.
-        opened: the chain second after which it could be done.
+        opened: the second after which it could be done; of the chain's own clock where a pause is to end.
         root: the root to finalise.
     """
 
@@ -112,6 +114,14 @@ def due_chores(facts: ChoreFacts, clock: RoundClock) -> list[Chore]:
         *_settlement_chores(facts, clock),
     ]
     return sorted(chores, key=lambda chore: chore.opened)
+
+
+def overdue_pause(since: int, time: int, clock: RoundClock) -> list[Chore]:
+    """The chore of ending a pause that started at block time `since`, once it lasted as long as it may."""
+    opened = since + clock.params.pause_most_s
+    if time <= opened:
+        return []
+    return [Chore(kind=ChoreKind.RESUME, number=since, opened=opened)]
 
 
 def my_turn(

@@ -25,6 +25,7 @@ from node.exchange import Exchange
 from node.follower import Follower, Step
 from node.journal import Journal
 from node.settlements import Settlements
+from node.terms import TermsWatch
 from protocol.clock import RoundClock
 from protocol.errors import Rejected, Retryable
 from protocol.ids import Address, Hash32, Round
@@ -93,6 +94,7 @@ class Node:
     follower: Follower
     settlements: Settlements
     dataset: TokenDataset
+    terms: TermsWatch
 
     @classmethod
     @asynccontextmanager
@@ -127,6 +129,8 @@ class Node:
             stack.callback(events.close)
             chain = RunChain(contracts=contracts, events=events, clock=RoundClock(spec.chain))
             await chain.poll()
+            terms = TermsWatch(chain, spec.hash())
+            terms.look()
             me = await contracts.registry.account_of_operator(signer.address) or signer.address
             outbox = await stack.enter_async_context(
                 await Outbox.open(
@@ -180,6 +184,7 @@ class Node:
                 follower=follower,
                 settlements=Settlements(chain, miners_bps=spec.chain.miners_bps),
                 dataset=dataset,
+                terms=terms,
             )
             await node._start_following()
             yield node
@@ -192,10 +197,14 @@ class Node:
 
         Returns:
             The rounds that were concluded, oldest first.
+
+        Raises:
+            OtherTerms: the run goes by another spec now.
         """
         steps: list[Step] = []
         try:
             update = await self.chain.poll()
+            self.terms.look()
             undone = [
                 number
                 for event in update.removed

@@ -59,6 +59,16 @@ class AccountStatus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AnnouncedTerms:
+    """From `from_epoch` on the spec with this hash applies. `is_ours`: it is the run file's."""
+
+    from_epoch: Epoch
+    spec_hash: Hash32
+    judge: Address
+    is_ours: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunStatus:
     """A run at the chain's newest block.
 
@@ -70,6 +80,8 @@ class RunStatus:
         settled, void: epochs.
         windows_s: length of each phase, in order.
         min_stakes: the least stake by role.
+        paused_s: how long the pause under way has lasted; None while the run goes on.
+        announced: terms that start in a later epoch.
     """
 
     run: Hash32
@@ -89,6 +101,8 @@ class RunStatus:
     rounds_per_epoch: int
     windows_s: Mapping[str, int]
     min_stakes: Mapping[str, Units]
+    paused_s: int | None
+    announced: tuple[AnnouncedTerms, ...]
     account: AccountStatus | None
 
 
@@ -156,6 +170,17 @@ async def _status(run: RunFile, chain: RunChain, account: AccountStatus | None) 
             "apply": params.apply_s,
         },
         min_stakes={"miner": params.min_miner_stake, "validator": params.min_validator_stake},
+        paused_s=None if chain.paused_since is None else chain.block_time - chain.paused_since,
+        announced=tuple(
+            AnnouncedTerms(
+                from_epoch=terms.from_epoch,
+                spec_hash=terms.spec_hash,
+                judge=terms.judge,
+                is_ours=terms.spec_hash == run.spec.hash(),
+            )
+            for terms in chain.schedule()
+            if terms.from_epoch > max(1, chain.epoch)
+        ),
         account=account,
     )
 

@@ -108,10 +108,14 @@ class Validator:
         await self._scorer.observe(concluded)
 
     async def _duties(self) -> None:
+        if self._node.chain.paused:
+            return
         await self._attester.work()
         await self._weights.work(self._scorer.book)
 
     async def _settle(self) -> None:
+        if self._node.chain.paused:
+            return
         await self._settler.work()
         owed = await claim_rewards(self._node)
         settled = self._node.chain.settled()

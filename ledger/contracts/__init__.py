@@ -10,6 +10,7 @@ from ledger.contracts.rewards import RewardsDistributor
 from ledger.contracts.scores import ScoreRegistry
 from ledger.contracts.token import SynToken
 from ledger.contracts.vault import StakeVault
+from ledger.contracts.verdicts import Verdicts
 from protocol.runfile import ContractAddresses
 
 
@@ -25,3 +26,4 @@ class Contracts:
         self.scores = ScoreRegistry(connection, addresses.scores)
         self.rewards = RewardsDistributor(connection, addresses.rewards)
         self.faults = ObjectiveFaults(connection, addresses.faults)
+        self.verdicts = Verdicts(connection, addresses.verdicts)

@@ -6,7 +6,7 @@ import statistics
 from pathlib import Path
 
 from hunter.audit import Finding
-from ledger.contracts.faults import Fault
+from ledger.contracts.verdicts import Fault
 from ledger.event_types import ChallengeCommitted, Committed, FaultProven, Slashed
 from protocol import canonical, record
 from protocol.ids import Round
