@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields
 
 from ledger.contracts import Contracts
-from ledger.event_types import Deposited
+from ledger.event_types import Claimed, Deposited
 from ledger.events import EventReader
 from protocol.ids import Address, Units
 
@@ -56,15 +56,19 @@ class Books:
 async def take_books(contracts: Contracts, reader: EventReader) -> Books:
     """The books as of the last block that the reader has read; its node must still have that block's state."""
     depositors = {event.account for event in reader.events(Deposited)}
-    return await books_at(contracts, depositors, reader.complete_upto)
+    claimed = Units(sum(event.amount for event in reader.events(Claimed)))
+    return await books_at(contracts, depositors, claimed, reader.complete_upto)
 
 
-async def books_at(contracts: Contracts, depositors: Iterable[Address], block: int) -> Books:
+async def books_at(
+    contracts: Contracts, depositors: Iterable[Address], claimed: Units, block: int
+) -> Books:
     """The books as of a block.
 
     Args:
         contracts: the run's.
         depositors: everybody who deposited up to that block.
+        claimed: all rewards that were claimed up to that block.
         block: all views are read as of this block, or they would not fit together.
     """
     names = [item.name for item in fields(contracts.addresses)]
@@ -76,7 +80,7 @@ async def books_at(contracts: Contracts, depositors: Iterable[Address], block: i
         block=block,
         held=dict(zip(names, balances, strict=True)),
         stakes=Units(sum(stakes.values())),
-        rewards=owed.total_held,
+        rewards=owed.held(claimed),
         hunters_bonds=await contracts.faults.bonds_held(block=block),
         bounties=await contracts.verdicts.bounties_held(block=block),
     )

@@ -368,9 +368,22 @@ class SettlementFinalised(Event):
     CONTRACT: ClassVar[str] = "RewardsDistributor"
 
     epoch: Epoch
+    attempt: int
     root: Hash32
     amount: Units
     rollover: Units
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PostClosed(Event):
+    """A post that still stood when its epoch was closed: with the final root its bond went back, else it burned."""
+
+    CONTRACT: ClassVar[str] = "RewardsDistributor"
+
+    epoch: Epoch
+    attempt: int
+    poster: Address
+    burned: Units
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,10 +23,12 @@ from node.chores import (
     ChoreFacts,
     ChoreKind,
     OpenChallenge,
+    StandingPost,
     due_chores,
     my_turn,
     overdue_pause,
 )
+from node.settlements import Settlements
 from protocol.beacon import Purpose
 from protocol.errors import Bug, Retryable
 from protocol.ids import Address, Epoch, Hash32, Round, Slot
@@ -43,13 +45,23 @@ class Caretaker:
     """One validator's share of the chores.
 
     Args:
+        settlements: what a settlement should be; a false one is never made final.
         run: the run's id, which seeds the order of turns.
         me: this validator's account.
     """
 
-    def __init__(self, *, chain: RunChain, outbox: Outbox, run: Hash32, me: Address) -> None:
+    def __init__(
+        self,
+        *,
+        chain: RunChain,
+        outbox: Outbox,
+        settlements: Settlements,
+        run: Hash32,
+        me: Address,
+    ) -> None:
         self._chain = chain
         self._outbox = outbox
+        self._settlements = settlements
         self._run = run
         self._me = me
 
@@ -112,10 +124,15 @@ class Caretaker:
                     Epoch(chore.number), Slot(chore.detail)
                 )
             case ChoreKind.FINALISE_SETTLEMENT:
-                return contracts.rewards.finalise_settlement_call(Epoch(chore.number))
+                return contracts.rewards.finalise_settlement_call(
+                    Epoch(chore.number), chore.attempt
+                )
             case ChoreKind.RESOLVE_TIMEOUT:
                 return contracts.rewards.resolve_timeout_call(
-                    Epoch(chore.number), index=chore.detail, cell=chore.cell
+                    Epoch(chore.number),
+                    attempt=chore.attempt,
+                    index=chore.detail,
+                    cell=chore.cell,
                 )
             case ChoreKind.VOID_EPOCH:
                 return contracts.rewards.void_epoch_call(Epoch(chore.number))
@@ -134,7 +151,7 @@ class Caretaker:
             if round_ > 0
             for purpose in Purpose
         }
-        post = await rewards.current_post()
+        posts = await rewards.standing_posts()
         return ChoreFacts(
             time=chain.time,
             block=chain.block,
@@ -142,9 +159,21 @@ class Caretaker:
             majority_roots=await self._majority_roots(),
             silent=await self._silent(),
             next_epoch=await rewards.next_epoch(),
-            post_window_ends=post.window_ends if post else None,
-            post_challenges=post.open_challenges if post else 0,
-            unanswered=self._unanswered(post) if post and post.open_challenges else (),
+            posts=[await self._standing(post) for post in posts],
+            unanswered=[
+                each for post in posts if post.open_challenges for each in self._unanswered(post)
+            ],
+        )
+
+    async def _standing(self, post: Post) -> StandingPost:
+        """A post, compared with what the reveals say once it could be made final."""
+        is_over = self._chain.time > post.window_ends and not post.open_challenges
+        tree = await self._settlements.build(post.epoch, post.pot) if is_over else None
+        return StandingPost(
+            attempt=post.attempt,
+            window_ends=post.window_ends,
+            open_challenges=post.open_challenges,
+            is_right=tree is not None and tree.root.hash == post.root,
         )
 
     def _unanswered(self, post: Post) -> list[OpenChallenge]:

@@ -44,7 +44,11 @@ class Validator:
         self._weights = WeightKeeper(node)
         self._settler = Settler(node)
         self._caretaker = Caretaker(
-            chain=node.chain, outbox=node.outbox, run=node.run_file.run, me=node.me
+            chain=node.chain,
+            outbox=node.outbox,
+            settlements=node.settlements,
+            run=node.run_file.run,
+            me=node.me,
         )
         self._chronicle = Chronicle(node)
         self._concluded: asyncio.Queue[Step] = asyncio.Queue()

@@ -189,11 +189,12 @@ async def test_rewards__calls_out_of_turn__are_refused_by_name(world: World) -> 
     )
     epoch = Epoch(1)
     calls = [
-        rewards.open_leaf_call(epoch, index=0, cell=0, opening=opening),
-        rewards.challenge_leaf_call(epoch, index=4096, cell=1),
-        rewards.resolve_timeout_call(epoch, index=0, cell=0),
+        rewards.open_leaf_call(epoch, attempt=1, index=0, cell=0, opening=opening),
+        rewards.challenge_leaf_call(epoch, attempt=1, index=4096, cell=1),
+        rewards.resolve_timeout_call(epoch, attempt=1, index=0, cell=0),
         rewards.release_challenge_call(epoch, attempt=1, index=0, cell=0),
-        rewards.finalise_settlement_call(epoch),
+        rewards.finalise_settlement_call(epoch, 1),
+        rewards.close_post_call(epoch, 1),
         rewards.void_epoch_call(epoch),
         rewards.claim_call(epoch, LEAF, (EMPTY_NODE,) * 13),
         rewards.withdraw_refunds_call(box.address),
@@ -217,13 +218,18 @@ async def test_rewards__fees_and_chores__show_in_the_views(world: World) -> None
     tariff = world.run_file.spec.chain.chore_tariff
     assert await rewards.refunds_of(box.address) == 2 * tariff
     owed = await rewards.owed()
-    assert (owed.fees, owed.refunds, owed.total_held) == (tokens(3), 2 * tariff, tokens(3))
+    assert (owed.fees, owed.refunds, owed.held(Units(0))) == (tokens(3), 2 * tariff, tokens(3))
     before = await token.balance_of(box.address)
     await world.act(box, rewards.withdraw_refunds_call(box.address))
     assert await token.balance_of(box.address) == before + 2 * tariff
     assert await token.total_minted() == await token.total_supply()
     assert await rewards.next_epoch() == 1
-    assert await rewards.current_post() is None
+    assert await rewards.standing_posts() == []
+    assert await rewards.post_of(Epoch(1), 1) is None
+    assert await rewards.required_bond() == world.run_file.spec.chain.settlement_bond
+    assert (
+        await rewards.scheduled_emission(Epoch(7)) == world.run_file.spec.chain.emission_per_epoch
+    )
     assert await rewards.final_root(Epoch(1)) is None
     assert await rewards.last_final_at(Epoch(0)) == 0
     assert await rewards.challenge_of(Epoch(1), attempt=1, index=0, cell=0) is None

@@ -190,5 +190,5 @@ async def test_books__a_donation__shows_as_a_difference(own_anvil: Anvil, tmp_pa
         after = await take_books(world.contracts, world.reader)
         assert not after.balanced
         assert after.token_balance == after.accounted + 1
-        before = await books_at(world.contracts, [miner.account], books.block)
+        before = await books_at(world.contracts, [miner.account], Units(0), books.block)
         assert before == books

@@ -208,18 +208,17 @@ async def _settle(world: World, validator: Address, operator: Address) -> None:
         ),
     }
     tree = SettlementTree(epoch, leaves)
-    bond = await contracts.rewards.required_bond(epoch)
+    bond = await contracts.rewards.required_bond()
     await world.act(world.deployer, contracts.token.approve_call(contracts.rewards.address, bond))
     call = contracts.rewards.post_settlement_call(
         epoch, miners=tree.miners, validators=tree.validators
     )
     await world.act(world.deployer, call)
-    post = await contracts.rewards.current_post()
-    assert post is not None
+    [post] = await contracts.rewards.standing_posts()
     assert post.root == tree.root.hash
     await _books_balance(world)
     world.to(post.window_ends + 1)
-    await world.act(world.deployer, contracts.rewards.finalise_settlement_call(epoch))
+    await world.act(world.deployer, contracts.rewards.finalise_settlement_call(epoch, post.attempt))
     await world.reader.poll()
     assert len(world.reader.events(SettlementFinalised, epoch=epoch)) == 1
     posted = world.reader.events(SettlementPosted, epoch=epoch)

@@ -98,16 +98,15 @@ async def _settle(world: World, silent: Member) -> None:
         settlements = Settlements(chain, miners_bps=world.run_file.spec.chain.miners_bps)
         tree = await settlements.build(EPOCH, await contracts.rewards.pot_of(EPOCH))
     assert tree is not None
-    bond = await contracts.rewards.required_bond(EPOCH)
+    bond = await contracts.rewards.required_bond()
     await world.act(world.deployer, contracts.token.approve_call(contracts.rewards.address, bond))
     call = contracts.rewards.post_settlement_call(
         EPOCH, miners=tree.miners, validators=tree.validators
     )
     await world.act(world.deployer, call)
-    post = await contracts.rewards.current_post()
-    assert post is not None
+    [post] = await contracts.rewards.standing_posts()
     world.to(post.window_ends + 1)
-    await world.act(world.deployer, contracts.rewards.finalise_settlement_call(EPOCH))
+    await world.act(world.deployer, contracts.rewards.finalise_settlement_call(EPOCH, post.attempt))
 
 
 async def test_collect__by_the_operator__pays_the_account_once(
