@@ -6,7 +6,6 @@ pauses. Nothing here decides anything.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -41,8 +40,6 @@ from protocol.terms import Terms
 from scoring.acceptance import Attestation
 from scoring.consensus import Reveal, consensus_weights, has_quorum, weights_by_address
 from scoring.weights import decode_weights
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +87,6 @@ class RunChain:
         self.time = 0
         self.block_time = 0
         self.paused_since: int | None = None
-        self._paused_s = 0
         self._snapshots: dict[Epoch, Snapshot] = {}
 
     async def poll(self) -> Update:
@@ -104,17 +100,9 @@ class RunChain:
 
     def _set_clock(self) -> None:
         started, ended = self.events.events(PauseStarted), self.events.events(PauseEnded)
-        self._paused_s = ended[-1].total_s if ended else 0
-        since = started[-1].timestamp if len(started) > len(ended) else None
-        if since is not None and self.paused_since is None:
-            logger.warning(
-                "the run is paused: nothing is sent until it goes on, which anyone can make it do in %d s",
-                max(0, since + self.clock.params.pause_most_s - self.block_time),
-            )
-        elif since is None and self.paused_since is not None:
-            logger.warning("the run goes on after %d s", self.block_time - self.paused_since)
-        self.paused_since = since
-        self.time = (self.block_time if since is None else since) - self._paused_s
+        self.paused_since = started[-1].timestamp if len(started) > len(ended) else None
+        paused_s = ended[-1].total_s if ended else 0
+        self.time = (self.paused_since or self.block_time) - paused_s
 
     @property
     def paused(self) -> bool:

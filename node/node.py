@@ -25,7 +25,7 @@ from node.exchange import Exchange
 from node.follower import Follower, Step
 from node.journal import Journal
 from node.settlements import Settlements
-from node.terms import TermsWatch
+from node.watch import RunWatch
 from protocol.clock import RoundClock
 from protocol.errors import Rejected, Retryable
 from protocol.ids import Address, Hash32, Round
@@ -94,7 +94,7 @@ class Node:
     follower: Follower
     settlements: Settlements
     dataset: TokenDataset
-    terms: TermsWatch
+    watch: RunWatch
 
     @classmethod
     @asynccontextmanager
@@ -129,8 +129,8 @@ class Node:
             stack.callback(events.close)
             chain = RunChain(contracts=contracts, events=events, clock=RoundClock(spec.chain))
             await chain.poll()
-            terms = TermsWatch(chain, spec.hash())
-            terms.look()
+            watch = RunWatch(chain, spec.hash())
+            watch.look()
             me = await contracts.registry.account_of_operator(signer.address) or signer.address
             outbox = await stack.enter_async_context(
                 await Outbox.open(
@@ -184,7 +184,7 @@ class Node:
                 follower=follower,
                 settlements=Settlements(chain, miners_bps=spec.chain.miners_bps),
                 dataset=dataset,
-                terms=terms,
+                watch=watch,
             )
             await node._start_following()
             yield node
@@ -204,7 +204,7 @@ class Node:
         steps: list[Step] = []
         try:
             update = await self.chain.poll()
-            self.terms.look()
+            self.watch.look()
             undone = [
                 number
                 for event in update.removed

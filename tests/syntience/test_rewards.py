@@ -86,7 +86,10 @@ async def _reveal(world: World, validator: Member) -> None:
     world.to(world.clock.epoch_end(EPOCH) + 1)
     await world.act(validator.operator, scores.commit_weights_call(EPOCH, commitment))
     world.to(world.clock.weight_commit_deadline(EPOCH) + 1)
-    await world.act(validator.operator, scores.reveal_weights_call(EPOCH, WEIGHTS, SALT))
+    call = scores.reveal_weights_call(
+        EPOCH, slot=validator.slot, account=validator.account, weights=WEIGHTS, salt=SALT
+    )
+    await world.act(validator.operator, call)
 
 
 async def _settle(world: World, silent: Member) -> None:

@@ -72,7 +72,7 @@ EVENTS: list[tuple[Event, str, str]] = [
     ),
     (
         SettlementFinalised(
-            epoch=Epoch(1), root=some_hash("root"), amount=tokens(998.5), rollover=tokens(0), **PLACE
+            epoch=Epoch(1), attempt=1, root=some_hash("root"), amount=tokens(998.5), rollover=tokens(0), **PLACE
         ),
         "reward",
         "epoch 1 settled: 998.50 SYN",
