@@ -133,7 +133,9 @@ class Hunter:
             )
 
     async def _prosecute(self) -> None:
-        """Takes every open case one step further: bond and commitment, then the proof."""
+        """Takes every open case one step further: bond and commitment, then the proof. Not in a pause."""
+        if self._node.chain.paused:
+            return
         for case in self._cases.open_cases():
             try:
                 await self._advance(case)

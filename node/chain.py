@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from ledger.contracts import Contracts
 from ledger.contracts.registry import Role, SlotHolder
+from ledger.errors import Reverted
 from ledger.event_types import (
     Attested,
     BeaconFixed,
@@ -40,6 +41,8 @@ from protocol.terms import Terms
 from scoring.acceptance import Attestation
 from scoring.consensus import Reveal, consensus_weights, has_quorum, weights_by_address
 from scoring.weights import decode_weights
+
+_FORGOTTEN = "EpochForgotten"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,15 +146,25 @@ class RunChain:
         if known is not None:
             return known
         final = epoch <= self.epoch
-        registry = self.contracts.registry
         snapshot = Snapshot(
             epoch=epoch,
-            miners={held.slot: held for held in await registry.slots(Role.MINER, epoch)},
-            validators={held.slot: held for held in await registry.slots(Role.VALIDATOR, epoch)},
+            miners={held.slot: held for held in await self._holders(Role.MINER, epoch)},
+            validators={held.slot: held for held in await self._holders(Role.VALIDATOR, epoch)},
         )
         if final:
             self._snapshots[epoch] = snapshot
         return snapshot
+
+    async def _holders(self, role: Role, epoch: Epoch) -> list[SlotHolder]:
+        """The slots of an epoch. Stakes that the vault has forgotten are read as it knew them then, from a node's archive."""
+        registry = self.contracts.registry
+        try:
+            return await registry.slots(role, epoch)
+        except Reverted as error:
+            seen = self.events.events(WeightsRevealed, epoch=epoch)
+            if error.name != _FORGOTTEN or not seen:
+                raise
+            return await registry.slots(role, epoch, block=seen[0].block)
 
     def slot_count(self, role: Role) -> int:
         """Slots of a role that were ever used."""
