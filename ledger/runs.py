@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import fields, replace
+from dataclasses import fields
 from pathlib import Path
 
 from ledger.connection import Connection
@@ -11,8 +11,7 @@ from ledger.contracts import Contracts
 from ledger.errors import NotDeployed, Reverted, RunFileError, RunMismatch, Undecodable
 from protocol.errors import Rejected
 from protocol.runfile import RunFile
-from protocol.spec import ChainParams
-from protocol.terms import Terms
+from protocol.terms import params_under
 
 
 def load_run_file(path: Path) -> RunFile:
@@ -95,26 +94,13 @@ async def _check_agreement(run_file: RunFile, contracts: Contracts) -> None:
     ]
     if not ours:
         raise _mismatch("another spec's hash")
-    params = _under(ours[-1], await contracts.epochs.params())
+    params = params_under(await contracts.epochs.params(), ours[-1])
     for item in fields(params):
         here, there = getattr(run_file.spec.chain, item.name), getattr(params, item.name)
         if here != there:
             raise _mismatch(f"{item.name} = {there}, not {here}")
     if await contracts.token.minter() != run_file.contracts.rewards:
         raise _mismatch("another distributor as the token's minter")
-
-
-def _under(terms: Terms, params: ChainParams) -> ChainParams:
-    """The parameters that the contracts were deployed with, as announced terms changed them since."""
-    return replace(
-        params,
-        dataset_root=terms.dataset_root,
-        train_samples=terms.train_samples,
-        dataset_depth=terms.dataset_depth,
-        samples_per_round=terms.samples_per_round,
-        steps=terms.steps,
-        trace_every=terms.trace_every,
-    )
 
 
 def _mismatch(what: str) -> RunMismatch:

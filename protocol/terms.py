@@ -6,10 +6,10 @@ The governor of a run may announce new terms, epochs ahead. Old rounds keep thei
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from protocol.ids import Address, Epoch, Hash32
-from protocol.spec import RunSpec
+from protocol.spec import ChainParams, RunSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +44,19 @@ def terms_of(spec: RunSpec, *, from_epoch: Epoch, judge: Address) -> Terms:
         samples_per_round=chain.samples_per_round,
         steps=chain.steps,
         trace_every=chain.trace_every,
+    )
+
+
+def params_under(params: ChainParams, terms: Terms) -> ChainParams:
+    """The parameters of a run under other terms: all but these fields stay what they were deployed with."""
+    return replace(
+        params,
+        dataset_root=terms.dataset_root,
+        train_samples=terms.train_samples,
+        dataset_depth=terms.dataset_depth,
+        samples_per_round=terms.samples_per_round,
+        steps=terms.steps,
+        trace_every=terms.trace_every,
     )
 
 

@@ -6,13 +6,13 @@ What can be known to fail is refused before anything is sent; called again after
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from ledger.contracts.epochs import PauseState
 from ledger.transactions import Call
-from protocol.ids import Address, Epoch, Hash32
+from protocol.ids import ZERO_ADDRESS, Address, Epoch, Hash32
 from protocol.spec import RunSpec
-from protocol.terms import Terms, terms_at, terms_of
+from protocol.terms import Terms, params_under, terms_at, terms_of
 from syntience.errors import GovernanceRefused
 from syntience.staking import Owner, finish_earlier
 
@@ -90,10 +90,11 @@ async def announce(
         judge: decides games about a computation; by default whoever does now.
 
     Raises:
-        GovernanceRefused: not the governor's key, or too soon.
+        GovernanceRefused: not the governor's key, too soon, or a spec that changes what nobody can.
     """
     epochs = owner.contracts.epochs
     await _require_governor(owner)
+    _require_same_run(owner.run_file.spec, spec)
     schedule, now = await epochs.schedule(), await epochs.now()
     earliest = Epoch(
         max(now.epoch + owner.run_file.spec.chain.notice_epochs, schedule[-1].from_epoch + 1)
@@ -129,6 +130,21 @@ async def withdraw_announced(owner: Owner) -> tuple[Epoch, Hash32]:
         )
     await _send(owner, epochs.withdraw_terms_call())
     return last.from_epoch, last.spec_hash
+
+
+def _require_same_run(old: RunSpec, new: RunSpec) -> None:
+    """Parameters that are no terms are final, and the model goes on as it is."""
+    allowed = params_under(old.chain, terms_of(new, from_epoch=Epoch(1), judge=ZERO_ADDRESS))
+    final = [
+        item.name
+        for item in fields(allowed)
+        if getattr(allowed, item.name) != getattr(new.chain, item.name)
+    ]
+    if final or old.model != new.model:
+        what = ", ".join(f"chain.{name}" for name in final) or "the model"
+        raise GovernanceRefused(
+            f"the new spec has another {what}, which is final", "take it from the present spec"
+        )
 
 
 async def _require_governor(owner: Owner) -> None:

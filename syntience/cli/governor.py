@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -80,6 +81,12 @@ def announce_terms(
             help="The contract that decides games about a computation; by default the present one.",
         ),
     ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", metavar="FILE", help="Also write the run file that nodes need from then on."
+        ),
+    ] = None,
     run: RunOption = None,
     rpc_url: RpcUrlOption = None,
     keystore: KeystoreOption = None,
@@ -88,16 +95,21 @@ def announce_terms(
     config: ConfigOption = None,
 ) -> None:
     """Announce that the run goes by another spec from an epoch on. Who does not like it can leave before."""
+    from ledger.runs import load_run_file, write_run_file
     from protocol.ids import Epoch
     from syntience.deployment import load_spec
+    from syntience.files import require_writable
     from syntience.governing import announce
 
     new = load_spec(spec)
+    if out is not None:
+        require_writable(out)
     named = None if judge is None else address_of(judge, "--judge")
     first = None if from_epoch is None else Epoch(from_epoch)
-    terms = with_owner(
-        layers_of(context), lambda owner: announce(owner, new, from_epoch=first, judge=named)
-    )
+    layers = layers_of(context)
+    terms = with_owner(layers, lambda owner: announce(owner, new, from_epoch=first, judge=named))
+    if out is not None:
+        write_run_file(out, replace(load_run_file(layers.path("run")), spec=new))
     say("announced", f"spec 0x{terms.spec_hash.hex()} from epoch {terms.from_epoch} on")
     say("judge", terms.judge)
 

@@ -13,6 +13,7 @@ import pytest_asyncio
 from ledger.outbox import Outbox
 from ledger.runs import join
 from protocol.ids import Epoch
+from protocol.runfile import RunFile
 from protocol.spec import RunSpec
 from syntience.cli.app import run
 from syntience.errors import GovernanceRefused
@@ -71,6 +72,12 @@ async def test_announce__then_withdraw__and_what_comes_too_soon(world: World) ->
         await withdraw_announced(governor)
     with pytest.raises(GovernanceRefused, match="can start with epoch 5, not with 2"):
         await announce(governor, spec, from_epoch=Epoch(2), judge=None)
+    for other, what in (
+        (replace(spec, chain=replace(spec.chain, put_s=99)), "chain.put_s"),
+        (replace(spec, model=replace(spec.model, layers=9)), "the model"),
+    ):
+        with pytest.raises(GovernanceRefused, match=f"another {what}, which is final"):
+            await announce(governor, other, from_epoch=None, judge=None)
     terms = await announce(governor, spec, from_epoch=None, judge=None)
     assert (terms.from_epoch, terms.judge) == (5, world.run_file.contracts.committee)
     assert await announce(governor, spec, from_epoch=None, judge=None) == terms
@@ -110,7 +117,9 @@ def test_governor_commands__pause_and_announce__show_in_the_status(
     assert json.loads(said("status", "--json"))["paused_s"] >= 0
     assert "pauses took" in said("governor", "resume")
     assert json.loads(said("status", "--json"))["paused_s"] is None
-    answer = said("governor", "announce", "--spec", str(tmp_path / "next.json"))
+    out = tmp_path / "run-next.json"
+    answer = said("governor", "announce", "--spec", str(tmp_path / "next.json"), "--out", str(out))
+    assert RunFile.from_bytes(out.read_bytes()) == replace(town.read(), spec=spec)
     assert f"spec 0x{spec.hash().hex()} from epoch 5 on" in answer
     assert f"from epoch 5 on another spec, 0x{spec.hash().hex()}" in said("status")
     [announced] = json.loads(said("status", "--json"))["announced"]
