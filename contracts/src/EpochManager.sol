@@ -25,10 +25,17 @@ contract EpochManager is RunClock, IDutyBook {
         uint128 total;
     }
 
+    /// @dev Of a ring: used again by the round that comes one lap later.
+    struct Place {
+        uint256 word;
+    }
+
     /// Of a commit's or attestation's word, so many low bits tell in which use of its place it was written; the rest is
     /// hash.
+    uint256 private constant LAP_BITS = 32;
     uint256 private constant LAP_MASK = type(uint32).max;
     uint256 private constant MOST_VALIDATORS = 32;
+    uint256 private constant NONE = type(uint256).max;
 
     IRegistry public immutable registry;
     IStakeVault public immutable vault;
@@ -38,6 +45,11 @@ contract EpochManager is RunClock, IDutyBook {
     /// @inheritdoc IEpochManager
     uint64 public immutable ringSize;
 
+    /// `ringSize` and, for round 0, when puts would have opened: as words, which need no masking.
+    uint256 private immutable _ring;
+    uint256 private immutable _putBase;
+    uint256 private immutable _roundLength;
+    uint256 private immutable _putLength;
     uint64 private immutable _beaconDelayBlocks;
     uint64 private immutable _noticeEpochs;
     /// Epochs whose snapshots are kept.
@@ -48,9 +60,9 @@ contract EpochManager is RunClock, IDutyBook {
     mapping(uint64 round => mapping(uint8 purpose => uint64 targetBlock)) private _targets;
     mapping(uint64 round => mapping(uint8 purpose => bytes32 value)) private _beacons;
     /// By operator << 64 | place: 224 bits of the digest and the lap.
-    mapping(uint256 key => uint256 word) private _commits;
+    mapping(uint256 key => Place) private _commits;
     /// By slot << 64 | place: 224 bits of keccak256(root, bitmapHash) and the lap.
-    mapping(uint256 key => uint256 word) private _attestations;
+    mapping(uint256 key => Place) private _attestations;
     mapping(uint64 round => bytes32 root) private _roots;
     mapping(uint64 place => Snapshot) private _snapshots;
     /// By place << 64 | slot / 2: the stakes of two slots, 128 bits each, the even one's in the low bits.
@@ -83,6 +95,13 @@ contract EpochManager is RunClock, IDutyBook {
         // A commit is evidence until the end of the fraud window, the epoch of the round itself apart.
         _snapshotRing = uint64(p.fraudWindowEpochs) + 2;
         ringSize = (uint64(p.fraudWindowEpochs) + 2) * p.roundsPerEpoch;
+        _ring = (uint64(p.fraudWindowEpochs) + 2) * p.roundsPerEpoch;
+        _roundLength = uint256(p.trainS) + p.putS + p.publishS + p.attestS + p.applyS;
+        _putLength = p.putS;
+        unchecked {
+            // May wrap; the sum with a round's multiple does not.
+            _putBase = p.genesisTime + p.trainS - _roundLength;
+        }
         _schedule.push(first);
         emit TermsAnnounced(1, first);
     }
@@ -142,10 +161,10 @@ contract EpochManager is RunClock, IDutyBook {
         if (round == 0) revert InvalidRound(round);
         if (digest == 0) revert ZeroDigest();
         _requirePutWindow(round);
-        uint256 key = _key(uint160(msg.sender), round);
+        Place storage place = _commits[_key(uint160(msg.sender), round)];
         uint256 word = _word(round, digest);
-        if ((_commits[key] ^ word) & LAP_MASK == 0) revert AlreadyCommitted(round, msg.sender);
-        _commits[key] = word;
+        if ((place.word ^ word) & LAP_MASK == 0) revert AlreadyCommitted(round, msg.sender);
+        place.word = word;
         emit Committed(round, msg.sender, digest);
     }
 
@@ -159,10 +178,10 @@ contract EpochManager is RunClock, IDutyBook {
         (address account, Role role, uint32 slot) = _unpackDuty(_dutyIn(round));
         if (role != Role.Validator) revert NotValidator(msg.sender, round);
         _requireBitmapFits(bitmap);
-        uint256 key = _key(slot, round);
+        Place storage place = _attestations[_key(slot, round)];
         uint256 word = _word(round, Hashes.efficientKeccak256(root, keccak256(bitmap)));
-        if ((_attestations[key] ^ word) & LAP_MASK == 0) revert AlreadyAttested(round, slot);
-        _attestations[key] = word;
+        if ((place.word ^ word) & LAP_MASK == 0) revert AlreadyAttested(round, slot);
+        place.word = word;
         emit Attested(round, account, slot, root, bitmap);
     }
 
@@ -232,18 +251,18 @@ contract EpochManager is RunClock, IDutyBook {
 
     /// @inheritdoc IEpochManager
     function isCommitted(uint64 round, address operator, bytes32 digest) external view returns (bool) {
-        return round != 0 && digest != 0 && _commits[_key(uint160(operator), round)] == _word(round, digest);
+        return round != 0 && digest != 0 && _commits[_key(uint160(operator), round)].word == _word(round, digest);
     }
 
     /// @inheritdoc IEpochManager
     function hasAttested(uint64 round, uint32 slot) external view returns (bool) {
-        return round != 0 && (_attestations[_key(slot, round)] ^ _lap(round)) & LAP_MASK == 0;
+        return round != 0 && (_attestations[_key(slot, round)].word ^ _lap(round)) & LAP_MASK == 0;
     }
 
     /// @inheritdoc IEpochManager
     function attested(uint64 round, uint32 slot, bytes32 root, bytes32 bitmapHash) public view returns (bool) {
-        return
-            round != 0 && _attestations[_key(slot, round)] == _word(round, Hashes.efficientKeccak256(root, bitmapHash));
+        return round != 0
+            && _attestations[_key(slot, round)].word == _word(round, Hashes.efficientKeccak256(root, bitmapHash));
     }
 
     /// @inheritdoc IEpochManager
@@ -255,24 +274,9 @@ contract EpochManager is RunClock, IDutyBook {
         _requireAttested(round, time());
         uint256[] memory stakes;
         (stakes, found.total,) = _snapshot(epochOf(round));
-        uint256 lap = _lap(round);
-        uint256 next = 0;
-        for (uint32 slot = 0; slot < stakes.length; ++slot) {
-            uint256 word = _attestations[_key(slot, round)];
-            if ((word ^ lap) & LAP_MASK != 0) continue;
-            if (next == ballots.length || ballots[next].slot != slot) {
-                found.unopened += stakes[slot];
-                continue;
-            }
-            Ballot calldata ballot = ballots[next++];
-            if (_ballotHash(ballot) | lap != word) revert BallotMismatch(round, slot);
-            if (ballot.root == root) found.forRoot += stakes[slot];
-            if (_hasBit(ballot, minerSlot)) {
-                found.bitSet += stakes[slot];
-                found.setters |= uint32(1) << slot;
-            }
-        }
-        if (next != ballots.length) revert BallotMismatch(round, ballots[next].slot);
+        uint256 misfit = _count(found, stakes, _key(0, round) << LAP_BITS | _lap(round), minerSlot, root, ballots);
+        // forge-lint: disable-next-line(unsafe-typecast)
+        if (misfit != NONE) revert BallotMismatch(round, uint32(misfit));
     }
 
     /// @inheritdoc IEpochManager
@@ -348,12 +352,12 @@ contract EpochManager is RunClock, IDutyBook {
         uint64 place = epoch % _snapshotRing;
         Snapshot storage noted = _snapshots[place];
         if (noted.epoch == epoch) {
-            uint256 count = noted.slots;
-            stakes = new uint256[](count);
-            for (uint256 slot = 0; slot < count; slot += 2) {
+            stakes = new uint256[](noted.slots);
+            for (uint256 slot = 0; slot < stakes.length; slot += 2) {
                 uint256 pair = _stakes[uint256(place) << 64 | slot / 2];
+                // forge-lint: disable-next-line(unsafe-typecast)
                 stakes[slot] = uint128(pair);
-                if (slot + 1 < count) stakes[slot + 1] = pair >> 128;
+                if (slot + 1 < stakes.length) stakes[slot + 1] = pair >> 128;
             }
             return (stakes, noted.total, true);
         }
@@ -378,26 +382,65 @@ contract EpochManager is RunClock, IDutyBook {
         }
     }
 
-    /// @dev As much of the hash as an attestation's word keeps.
-    function _ballotHash(Ballot calldata ballot) private pure returns (uint256) {
-        return uint256(Hashes.efficientKeccak256(ballot.root, keccak256(ballot.bitmap))) & ~LAP_MASK;
+    /// @dev Unchecked: sums of parts of a snapshot's total.
+    /// @param place Place of the round's attestations << 32 | lap.
+    /// @return misfit Slot of the first ballot that does not fit; NONE if all do.
+    function _count(
+        Tally memory found,
+        uint256[] memory stakes,
+        uint256 place,
+        uint256 minerSlot,
+        bytes32 root,
+        Ballot[] calldata ballots
+    ) private view returns (uint256 misfit) {
+        unchecked {
+            uint256 next = 0;
+            for (uint256 slot = 0; slot < stakes.length; ++slot) {
+                uint256 word = _attestations[slot << 64 | place >> LAP_BITS].word;
+                if ((word ^ place) & LAP_MASK != 0) continue;
+                if (next == ballots.length || ballots[next].slot != slot) {
+                    found.unopened += stakes[slot];
+                    continue;
+                }
+                if (!_add(found, ballots[next++], word, stakes[slot], minerSlot, root)) return slot;
+            }
+            return next == ballots.length ? NONE : ballots[next].slot;
+        }
     }
 
-    function _hasBit(Ballot calldata ballot, uint32 slot) private pure returns (bool) {
-        bytes calldata bitmap = ballot.bitmap;
-        uint256 place = slot / 8;
-        return place < bitmap.length && (uint8(bitmap[place]) >> (slot % 8)) & 1 == 1;
+    /// @return fits Whether the ballot is what the word says.
+    function _add(
+        Tally memory found,
+        Ballot calldata ballot,
+        uint256 word,
+        uint256 stake,
+        uint256 minerSlot,
+        bytes32 root
+    ) private pure returns (bool fits) {
+        unchecked {
+            bytes32 ballotRoot = ballot.root;
+            bytes calldata bitmap = ballot.bitmap;
+            uint256 hash = uint256(Hashes.efficientKeccak256(ballotRoot, keccak256(bitmap)));
+            if (hash >> LAP_BITS != word >> LAP_BITS) return false;
+            if (ballotRoot == root) found.forRoot += stake;
+            uint256 place = minerSlot / 8;
+            if (place < bitmap.length && (uint8(bitmap[place]) >> (minerSlot % 8)) & 1 == 1) {
+                found.bitSet += stake;
+                found.setters |= uint32(1) << ballot.slot;
+            }
+            return true;
+        }
     }
 
     /// @dev Where the ring keeps what somebody (an operator or a slot) said in a round.
     function _key(uint256 who, uint64 round) private view returns (uint256) {
-        return who << 64 | round % ringSize;
+        return who << 64 | round % _ring;
     }
 
     /// @dev From 1 on, so that an unused place is of no lap. Place and lap name the round.
     function _lap(uint64 round) private view returns (uint256) {
         unchecked {
-            return (uint256(round) / ringSize + 1) & LAP_MASK;
+            return (round / _ring + 1) & LAP_MASK;
         }
     }
 
@@ -405,11 +448,10 @@ contract EpochManager is RunClock, IDutyBook {
         return (uint256(hash) & ~LAP_MASK) | _lap(round);
     }
 
-    /// @dev In 256 bits, where no sum of three windows overflows; a time before the window wraps to a large one.
+    /// @dev In 256 bits, where no sum of windows overflows; a time before the window wraps to a large one.
     function _requirePutWindow(uint64 round) private view {
         unchecked {
-            uint256 opens = uint256(_genesisTime) + (uint256(round) - 1) * _roundS + _trainS;
-            if (_runningTime() - opens <= _putS) return;
+            if (_runningTime() - (_putBase + round * _roundLength) <= _putLength) return;
         }
         uint64 t = time();
         if (t < putOpens(round)) revert TooEarly(t, putOpens(round));

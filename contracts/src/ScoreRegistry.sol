@@ -13,23 +13,24 @@ import {SafeCast} from "@openzeppelin/contracts/utils/math/SafeCast.sol";
 
 /// @title ScoreRegistry
 contract ScoreRegistry is IScoreRegistry {
-    /// @dev Of the epoch that used its place last. The masks have one bit per validator slot.
-    struct Masks {
-        uint32 epoch;
-        uint32 committed;
-        uint32 revealed;
-        uint32 penalised;
-        uint128 revealedStake;
-    }
-
     /// @dev Of a slot whose bit is set in the masks of its place, and left over from an older epoch otherwise.
     struct Entry {
         /// The commitment; once revealed, the weights' root in its place.
         bytes32 hash;
-        address account;
-        /// The account's in the snapshot: a stake has at most 92 bits, see StakeTrace.
-        uint96 stake;
+        /// account << 96 | its stake in the snapshot, which has at most 92 bits, see StakeTrace.
+        uint256 committer;
     }
+
+    /// @dev What the validators of an epoch did, in one word; see `_masks`.
+    struct Masks {
+        uint256 word;
+    }
+
+    uint256 private constant COMMITTED_SHIFT = 32;
+    uint256 private constant REVEALED_SHIFT = 64;
+    uint256 private constant PENALISED_SHIFT = 96;
+    uint256 private constant STAKE_SHIFT = 128;
+    uint256 private constant ACCOUNT_SHIFT = 96;
 
     IRegistry public immutable registry;
     IStakeVault public immutable vault;
@@ -38,15 +39,17 @@ contract ScoreRegistry is IScoreRegistry {
 
     uint256 private immutable _mostWeightBytes;
     uint256 private immutable _missingRevealPenalty;
-    uint64 private immutable _fraudWindowEpochs;
-    uint64 private immutable _genesisTime;
-    uint64 private immutable _epochS;
-    uint64 private immutable _weightCommitS;
-    uint64 private immutable _weightRevealS;
+    uint256 private immutable _fraudWindowEpochs;
+    uint256 private immutable _genesisTime;
+    uint256 private immutable _epochS;
+    uint256 private immutable _weightCommitS;
+    uint256 private immutable _weightRevealS;
     /// Epochs that are kept.
-    uint64 private immutable _ring;
+    uint256 private immutable _ring;
 
-    mapping(uint64 place => Masks) private _masks;
+    /// Stake of those who revealed << 128 | penalised << 96 | revealed << 64 | committed << 32 | epoch, with one bit per
+    /// validator slot in each mask, of the epoch that used the place last.
+    mapping(uint256 place => Masks) private _masks;
     /// By place << 32 | slot.
     mapping(uint256 key => Entry) private _entries;
 
@@ -60,14 +63,13 @@ contract ScoreRegistry is IScoreRegistry {
         _missingRevealPenalty = p.missingRevealPenalty;
         _fraudWindowEpochs = p.fraudWindowEpochs;
         _genesisTime = p.genesisTime;
-        _epochS = p.roundsPerEpoch * (uint64(p.trainS) + p.putS + p.publishS + p.attestS + p.applyS);
+        _epochS = p.roundsPerEpoch * (uint256(p.trainS) + p.putS + p.publishS + p.attestS + p.applyS);
         _weightCommitS = p.weightCommitS;
         _weightRevealS = p.weightRevealS;
-        // A settlement is posted by the time when its epoch may be void, and contested for at most two windows and a turn
-        // after that. Epoch e + _ring starts to write over e's place when it ends.
-        uint64 contested = uint64(p.weightCommitS) + p.weightRevealS + p.settlementVoidS + 2
-            * uint64(p.settlementWindowS) + 2 * uint64(p.settlementTurnS);
-        uint64 kept = contested / _epochS + 1;
+        // Whoever needs what was said of an epoch (its settlement and every game about it, a penalty) is done within
+        // `unbondingS` of its end, as the vault and the distributor see to. Epoch e + _ring starts to write over e's place
+        // when it ends.
+        uint256 kept = p.unbondingS / _epochS + 1;
         _ring = (kept > p.fraudWindowEpochs ? kept : p.fraudWindowEpochs) + 1;
     }
 
@@ -77,59 +79,53 @@ contract ScoreRegistry is IScoreRegistry {
         if (commitment == 0) revert ZeroCommitment();
         (uint64 t, uint64 end, address account, Role role, uint32 slot) =
             IDutyBook(address(epochs)).dutyNow(msg.sender, epoch);
-        if (t <= end) revert TooEarly(t, end);
-        if (t > end + _weightCommitS) revert TooLate(t, end + _weightCommitS);
+        _requireWithin(t, end, _weightCommitS);
         if (role != Role.Validator) revert NotValidator(msg.sender, epoch);
-        Masks memory masks = _masksOf(epoch);
-        uint32 bit = _bit(slot);
-        if (masks.committed & bit != 0) revert AlreadyCommitted(epoch, slot);
-        masks.committed |= bit;
-        _masks[epoch % _ring] = masks;
+        (Masks storage masks, uint256 word) = _masksOf(epoch);
+        uint256 bit = _bit(slot) << COMMITTED_SHIFT;
+        if (word & bit != 0) revert AlreadyCommitted(epoch, slot);
+        masks.word = word | bit;
         Entry storage entry = _entry(epoch, slot);
         entry.hash = commitment;
-        (entry.account, entry.stake) = (account, SafeCast.toUint96(vault.stakeAt(account, epoch)));
+        entry.committer = uint256(uint160(account)) << ACCOUNT_SHIFT | vault.stakeAt(account, epoch);
         emit WeightsCommitted(epoch, account, slot, commitment);
     }
 
     /// @inheritdoc IScoreRegistry
     function revealWeights(uint64 epoch, uint32 slot, address account, bytes calldata weights, bytes32 salt) external {
-        _requireRevealWindow(epoch);
+        unchecked {
+            _requireWithin(epochs.runningTime(), _epochEnd(epoch) + _weightCommitS, _weightRevealS);
+        }
         if (weights.length % 2 != 0 || weights.length > _mostWeightBytes) {
             revert InvalidWeightsLength(weights.length, _mostWeightBytes);
         }
-        Masks memory masks = _masksOf(epoch);
-        uint32 bit = _bit(slot);
-        if (masks.committed & bit == 0) revert NotCommitted(epoch, slot);
-        if (masks.revealed & bit != 0) revert AlreadyRevealed(epoch, slot);
-        Entry storage entry = _entry(epoch, slot);
+        (Masks storage masks, uint256 word) = _masksOf(epoch);
+        uint256 bit = _bit(slot);
+        if (word & bit << COMMITTED_SHIFT == 0) revert NotCommitted(epoch, slot);
+        if (word & bit << REVEALED_SHIFT != 0) revert AlreadyRevealed(epoch, slot);
         bytes32 root = Weights.root(weights);
-        _requireCommitment(entry.hash, keccak256(abi.encode(run, account, epoch, root, salt)));
-        entry.hash = root;
-        (address committer, uint96 stake) = (entry.account, entry.stake);
-        if (account != committer) revert NotTheCommitter(account, committer);
-
-        masks.revealed |= bit;
-        masks.revealedStake += stake;
-        _masks[epoch % _ring] = masks;
+        bytes32 commitment = keccak256(abi.encode(run, account, epoch, root, salt));
+        uint256 stake = _takeEntry(_entry(epoch, slot), account, commitment, root);
+        unchecked {
+            // At most 32 stakes of 92 bits.
+            masks.word = (word | bit << REVEALED_SHIFT) + (stake << STAKE_SHIFT);
+        }
         emit WeightsRevealed(epoch, account, slot, root, weights);
     }
 
     /// @inheritdoc IScoreRegistry
     function penaliseMissingReveal(uint64 epoch, uint32 slot) external {
-        if (epoch == 0) revert InvalidEpoch(epoch);
-        uint64 t = epochs.runningTime();
-        uint64 opensAfter = _epochEnd(epoch) + _weightCommitS + _weightRevealS;
-        if (t <= opensAfter) revert TooEarly(t, opensAfter);
-        uint64 closes = _epochEnd(epoch + _fraudWindowEpochs);
-        if (t >= closes) revert TooLate(t, closes - 1);
+        uint256 opensAfter = _epochEnd(epoch) + _weightCommitS + _weightRevealS;
+        // The last second of the fraud window.
+        uint256 closes = _epochEnd(epoch) + _fraudWindowEpochs * _epochS - 1;
+        _requireWithin(epochs.runningTime(), opensAfter, closes - opensAfter);
         address account = registry.slotAccount(Role.Validator, slot, epoch);
         if (account == address(0)) revert NoSuchValidator(epoch, slot);
-        Masks memory masks = _masksOf(epoch);
-        uint32 bit = _bit(slot);
-        if (masks.revealed & bit != 0) revert AlreadyRevealed(epoch, slot);
-        if (masks.penalised & bit != 0) revert AlreadyPenalised(epoch, slot);
-        masks.penalised |= bit;
-        _masks[epoch % _ring] = masks;
+        (Masks storage masks, uint256 word) = _masksOf(epoch);
+        uint256 bit = _bit(slot);
+        if (word & bit << REVEALED_SHIFT != 0) revert AlreadyRevealed(epoch, slot);
+        if (word & bit << PENALISED_SHIFT != 0) revert AlreadyPenalised(epoch, slot);
+        masks.word = word | bit << PENALISED_SHIFT;
         uint256 taken = vault.slash(account, _missingRevealPenalty, address(0), 0);
         emit MissingRevealPenalised(epoch, account, slot, taken);
     }
@@ -141,63 +137,91 @@ contract ScoreRegistry is IScoreRegistry {
 
     /// @inheritdoc IScoreRegistry
     function weightsRoot(uint64 epoch, uint32 slot) external view returns (bytes32) {
-        return _masksOf(epoch).revealed & _bit(slot) != 0 ? _entry(epoch, slot).hash : bytes32(0);
+        return _wordOf(epoch) & _bit(slot) << REVEALED_SHIFT != 0 ? _entry(epoch, slot).hash : bytes32(0);
     }
 
     /// @inheritdoc IScoreRegistry
     function commitmentOf(uint64 epoch, uint32 slot) external view returns (bytes32) {
-        Masks memory masks = _masksOf(epoch);
-        return masks.committed & ~masks.revealed & _bit(slot) != 0 ? _entry(epoch, slot).hash : bytes32(0);
+        uint256 word = _wordOf(epoch);
+        uint256 open = word >> COMMITTED_SHIFT & ~(word >> REVEALED_SHIFT);
+        return open & _bit(slot) != 0 ? _entry(epoch, slot).hash : bytes32(0);
     }
 
     /// @inheritdoc IScoreRegistry
-    function epochScores(uint64 epoch) external view returns (EpochScores memory) {
-        Masks memory masks = _masksOf(epoch);
-        return EpochScores({
-            committed: masks.committed,
-            revealed: masks.revealed,
-            penalised: masks.penalised,
-            revealedStake: masks.revealedStake,
-            totalStake: masks.revealed == 0 ? 0 : SafeCast.toUint128(epochs.snapshotStake(epoch))
-        });
+    function epochScores(uint64 epoch) external view returns (EpochScores memory scores) {
+        uint256 word = _wordOf(epoch);
+        // The fields of a word.
+        // forge-lint: disable-start(unsafe-typecast)
+        scores.committed = uint32(word >> COMMITTED_SHIFT);
+        scores.revealed = uint32(word >> REVEALED_SHIFT);
+        scores.penalised = uint32(word >> PENALISED_SHIFT);
+        scores.revealedStake = uint128(word >> STAKE_SHIFT);
+        // forge-lint: disable-end(unsafe-typecast)
+        if (scores.revealed != 0) scores.totalStake = SafeCast.toUint128(epochs.snapshotStake(epoch));
+    }
+
+    /// @inheritdoc IScoreRegistry
+    function revealedMask(uint64 epoch) external view returns (uint32) {
+        // forge-lint: disable-next-line(unsafe-typecast)
+        return uint32(_wordOf(epoch) >> REVEALED_SHIFT);
     }
 
     /// @inheritdoc IScoreRegistry
     function hasQuorum(uint64 epoch) external view returns (bool) {
-        uint256 revealedStake = _masksOf(epoch).revealedStake;
+        uint256 revealedStake = _wordOf(epoch) >> STAKE_SHIFT;
         return revealedStake != 0 && 2 * revealedStake >= epochs.snapshotStake(epoch);
     }
 
-    function _requireRevealWindow(uint64 epoch) private view {
-        if (epoch == 0) revert InvalidEpoch(epoch);
-        uint64 t = epochs.runningTime();
-        uint64 opensAfter = _epochEnd(epoch) + _weightCommitS;
-        if (t <= opensAfter) revert TooEarly(t, opensAfter);
-        if (t > opensAfter + _weightRevealS) revert TooLate(t, opensAfter + _weightRevealS);
+    /// @dev Puts the revealed root in the place of the commitment that it fits.
+    function _takeEntry(Entry storage entry, address account, bytes32 commitment, bytes32 root)
+        private
+        returns (uint256 stake)
+    {
+        if (commitment != entry.hash) revert CommitmentMismatch(entry.hash, commitment);
+        uint256 committer = entry.committer;
+        if (uint256(uint160(account)) != committer >> ACCOUNT_SHIFT) {
+            revert NotTheCommitter(account, address(uint160(committer >> ACCOUNT_SHIFT)));
+        }
+        entry.hash = root;
+        stake = committer & type(uint96).max;
     }
 
-    function _requireCommitment(bytes32 committed, bytes32 revealed) private pure {
-        if (committed != revealed) revert CommitmentMismatch(committed, revealed);
+    /// @dev After `opensAfter`, and for `lengthS` seconds.
+    function _requireWithin(uint256 t, uint256 opensAfter, uint256 lengthS) private pure {
+        // Sums of times, far below 2^64 where a window is open.
+        // forge-lint: disable-start(unsafe-typecast)
+        if (t <= opensAfter) revert TooEarly(uint64(t), uint64(opensAfter));
+        if (t - opensAfter > lengthS) revert TooLate(uint64(t), uint64(opensAfter + lengthS));
+        // forge-lint: disable-end(unsafe-typecast)
     }
 
-    /// @dev All 0 but for the epoch where its place holds another one's.
-    function _masksOf(uint64 epoch) private view returns (Masks memory masks) {
+    /// @return masks The epoch's place.
+    /// @return word What it says of the epoch: nothing yet, or nothing any more, where it holds another one's.
+    function _masksOf(uint64 epoch) private view returns (Masks storage masks, uint256 word) {
         masks = _masks[epoch % _ring];
-        if (masks.epoch == epoch) return masks;
+        word = masks.word;
         // An epoch number needs 32 bits in a century of one-second epochs; what is written was checked by its window.
         // forge-lint: disable-next-line(unsafe-typecast)
-        return Masks({epoch: uint32(epoch), committed: 0, revealed: 0, penalised: 0, revealedStake: 0});
+        if (uint32(word) != epoch) word = uint32(epoch);
+    }
+
+    function _wordOf(uint64 epoch) private view returns (uint256 word) {
+        (, word) = _masksOf(epoch);
     }
 
     function _entry(uint64 epoch, uint32 slot) private view returns (Entry storage) {
-        return _entries[uint256(epoch % _ring) << 32 | slot];
+        return _entries[(epoch % _ring) << 32 | slot];
     }
 
-    function _epochEnd(uint64 epoch) private view returns (uint64) {
-        return _genesisTime + epoch * _epochS;
+    /// @dev In 256 bits, where it can't overflow.
+    function _epochEnd(uint64 epoch) private view returns (uint256) {
+        if (epoch == 0) revert InvalidEpoch(epoch);
+        unchecked {
+            return _genesisTime + epoch * _epochS;
+        }
     }
 
-    function _bit(uint32 slot) private pure returns (uint32) {
-        return slot < 32 ? uint32(1) << slot : 0;
+    function _bit(uint32 slot) private pure returns (uint256) {
+        return slot < 32 ? uint256(1) << slot : 0;
     }
 }

@@ -173,7 +173,7 @@ contract PauseTest is RunTest {
         epochs.fixBeacon(1, ASSIGNMENT);
         vm.roll(block.number + 3);
         _wait(EVERY);
-        uint64 round = epochs.currentRound() + 1;
+        uint64 round = epochs.currentRound() + 2;
         _goToRunTime(epochs.attestDeadline(round - 1) + 1);
         epochs.fixBeacon(round, ASSIGNMENT);
         vm.roll(block.number + 3);
@@ -285,7 +285,6 @@ contract PauseTest is RunTest {
         scores.penaliseMissingReveal(1, 0);
         scores.revealWeights(1, 0, validator.account, hex"0001", SALT);
         uint64 closes = epochs.epochEnd(4);
-        goToEpoch(2);
         vm.warp(closes + 77);
         vm.expectRevert(abi.encodeWithSelector(IScoreRegistry.TooLate.selector, closes, closes - 1));
         scores.penaliseMissingReveal(1, 0);

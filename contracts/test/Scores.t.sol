@@ -203,8 +203,8 @@ contract ScoresTest is RunTest {
     /// @dev Epoch after epoch in the same places: each is kept until it can't be settled or punished any more, and is never
     /// taken for another one.
     function testFuzz_epochScores_lastsAsLongAsItMayBeNeeded(uint256 seed) public {
-        bytes32[16] memory roots;
-        for (uint64 epoch = 1; epoch < 12; ++epoch) {
+        bytes32[32] memory roots;
+        for (uint64 epoch = 1; epoch < 28; ++epoch) {
             goTo(epochs.epochEnd(epoch) + 1);
             bytes memory weights = abi.encodePacked(uint64(uint256(keccak256(abi.encode(seed, epoch)))));
             bool reveals = uint256(keccak256(abi.encode(seed, epoch, "reveals"))) % 4 != 0;
@@ -214,29 +214,31 @@ contract ScoresTest is RunTest {
                 _reveal(a, epoch, weights);
                 roots[epoch] = scores.weightsRootOf(weights);
             }
-            // Settled or void by then, with two windows and a turn for challenges: 180 + 120 + 15 s, under two epochs.
-            for (uint64 old = 1; old <= epoch + 3; ++old) {
-                bytes32 found = scores.weightsRoot(old, 0);
-                if (old > epoch) assertEq(found, 0);
-                else if (old + 3 >= epoch) assertEq(found, roots[old]);
-                else assertTrue(found == 0 || found == roots[old]);
-                assertEq(scores.weightsRoot(old, 1), 0);
-                assertEq(scores.commitmentOf(old, 1), 0);
-                assertEq(scores.commitmentOf(old, 32), 0);
-            }
+            // As many epochs as unbonding lasts.
+            uint64 kept = params().unbondingS / EPOCH_S;
+            if (epoch > kept) assertEq(scores.weightsRoot(epoch - kept, 0), roots[epoch - kept]);
+            uint64 old = uint64(1 + seed % epoch);
+            bytes32 found = scores.weightsRoot(old, 0);
+            if (old + kept >= epoch) assertEq(found, roots[old]);
+            else assertTrue(found == 0 || found == roots[old]);
+            assertEq(scores.weightsRoot(epoch + 1 + uint64(seed % 20), 0), 0);
+            assertEq(scores.weightsRoot(old, 1), 0);
+            assertEq(scores.commitmentOf(old, 1), 0);
+            assertEq(scores.commitmentOf(old, 32), 0);
         }
     }
 
     function test_penaliseMissingReveal_succeedsInAPlaceOfAnOlderEpoch() public {
+        stake(a.account, 1000 ether);
         goTo(epochs.epochEnd(1) + 41);
         scores.penaliseMissingReveal(1, 0);
-        for (uint64 epoch = 2; epoch < 8; ++epoch) {
+        for (uint64 epoch = 2; epoch < 24; ++epoch) {
             goTo(epochs.epochEnd(epoch) + 41);
             scores.penaliseMissingReveal(epoch, 0);
             assertEq(scores.epochScores(epoch).penalised, 1);
             assertEq(scores.epochScores(epoch).committed, 0);
         }
         vm.expectPartialRevert(IScoreRegistry.AlreadyPenalised.selector);
-        scores.penaliseMissingReveal(7, 0);
+        scores.penaliseMissingReveal(23, 0);
     }
 }

@@ -38,7 +38,7 @@ contract TermsTest is RunTest {
         _announce(terms);
     }
 
-    function test_termsAt_succeedsWithTheFirstOnes() public {
+    function test_termsAt_succeedsWithTheFirstOnes() public view {
         Terms memory first = epochs.termsAt(1);
         assertEq(first.fromEpoch, 1);
         assertEq(first.specHash, SPEC_HASH);
