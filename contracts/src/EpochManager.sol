@@ -45,9 +45,10 @@ contract EpochManager is RunClock, IDutyBook {
     /// @inheritdoc IEpochManager
     uint64 public immutable ringSize;
 
-    /// `ringSize` and, for round 0, when puts would have opened: as words, which need no masking.
+    /// As words, which need no masking: `ringSize`, and what the windows asked for most often are made of.
     uint256 private immutable _ring;
-    uint256 private immutable _putBase;
+    uint256 private immutable _firstPutOpens;
+    uint256 private immutable _firstAttested;
     uint256 private immutable _roundLength;
     uint256 private immutable _putLength;
     uint64 private immutable _beaconDelayBlocks;
@@ -98,10 +99,8 @@ contract EpochManager is RunClock, IDutyBook {
         _ring = (uint64(p.fraudWindowEpochs) + 2) * p.roundsPerEpoch;
         _roundLength = uint256(p.trainS) + p.putS + p.publishS + p.attestS + p.applyS;
         _putLength = p.putS;
-        unchecked {
-            // May wrap; the sum with a round's multiple does not.
-            _putBase = p.genesisTime + p.trainS - _roundLength;
-        }
+        _firstPutOpens = uint256(p.genesisTime) + p.trainS;
+        _firstAttested = uint256(p.genesisTime) + p.trainS + p.putS + p.publishS + p.attestS;
         _schedule.push(first);
         emit TermsAnnounced(1, first);
     }
@@ -451,7 +450,7 @@ contract EpochManager is RunClock, IDutyBook {
     /// @dev In 256 bits, where no sum of windows overflows; a time before the window wraps to a large one.
     function _requirePutWindow(uint64 round) private view {
         unchecked {
-            if (_runningTime() - (_putBase + round * _roundLength) <= _putLength) return;
+            if (_runningTime() - (_firstPutOpens + (uint256(round) - 1) * _roundLength) <= _putLength) return;
         }
         uint64 t = time();
         if (t < putOpens(round)) revert TooEarly(t, putOpens(round));
@@ -461,8 +460,10 @@ contract EpochManager is RunClock, IDutyBook {
     /// @dev After a round's attest deadline.
     function _requireAttested(uint64 round, uint64 t) private view {
         if (round == 0) revert InvalidRound(round);
-        uint64 opensAfter = attestDeadline(round);
-        if (t <= opensAfter) revert TooEarly(t, opensAfter);
+        unchecked {
+            if (t > _firstAttested + (uint256(round) - 1) * _roundLength) return;
+        }
+        revert TooEarly(t, attestDeadline(round));
     }
 
     function _requireBeaconWindow(uint64 round, uint8 purpose) private view {

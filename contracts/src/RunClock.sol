@@ -158,7 +158,9 @@ abstract contract RunClock is IEpochManager {
 
     /// @inheritdoc IEpochManager
     function epochOf(uint64 round) public view returns (uint64) {
-        return round == 0 ? 0 : (round - 1) / _roundsPerEpoch + 1;
+        unchecked {
+            return round == 0 ? 0 : (round - 1) / _roundsPerEpoch + 1;
+        }
     }
 
     /// @inheritdoc IEpochManager

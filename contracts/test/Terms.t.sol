@@ -165,7 +165,7 @@ contract TermsTest is RunTest {
     /// before it starts, and new ones were public for the whole notice, or had been the terms before.
     function testFuzz_termsAt_neverChangesWhatAppliesOrIsAboutTo(uint256 seed) public {
         bytes32[64] memory fixed_;
-        for (uint64 step = 0; step < 40; ++step) {
+        for (uint64 step = 0; step < 24; ++step) {
             seed = uint256(keccak256(abi.encode(seed)));
             goTo(uint64(block.timestamp) + uint64(seed % 260));
             uint64 epoch = epochs.currentEpoch();
