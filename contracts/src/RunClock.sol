@@ -127,9 +127,9 @@ abstract contract RunClock is IEpochManager {
     /// @inheritdoc IEpochManager
     function pauseState() public view returns (Pause memory p) {
         uint256 word = _pauseWord;
-        p.lastStart = uint64(word >> START_SHIFT);
         // The fields of a word.
         // forge-lint: disable-start(unsafe-typecast)
+        p.lastStart = uint64(word >> START_SHIFT);
         p.sinceBlock = uint64(word >> SINCE_BLOCK_SHIFT);
         p.totalS = uint64(word >> TOTAL_S_SHIFT);
         p.totalBlocks = uint64(word);

@@ -180,6 +180,7 @@ contract ScoreRegistry is IScoreRegistry {
         if (commitment != entry.hash) revert CommitmentMismatch(entry.hash, commitment);
         uint256 committer = entry.committer;
         if (uint256(uint160(account)) != committer >> ACCOUNT_SHIFT) {
+            // forge-lint: disable-next-line(unsafe-typecast)
             revert NotTheCommitter(account, address(uint160(committer >> ACCOUNT_SHIFT)));
         }
         entry.hash = root;
