@@ -26,6 +26,7 @@ abstract contract RunClock is IEpochManager {
     uint64 internal immutable _publishS;
     uint64 internal immutable _attestS;
     uint64 internal immutable _applyS;
+    uint256 private immutable _epochS;
     uint64 private immutable _weightCommitS;
     uint64 private immutable _weightRevealS;
     uint64 private immutable _settlementVoidS;
@@ -52,6 +53,7 @@ abstract contract RunClock is IEpochManager {
         _attestS = p.attestS;
         _applyS = p.applyS;
         _roundS = uint64(p.trainS) + p.putS + p.publishS + p.attestS + p.applyS;
+        _epochS = p.roundsPerEpoch * (uint256(p.trainS) + p.putS + p.publishS + p.attestS + p.applyS);
         _weightCommitS = p.weightCommitS;
         _weightRevealS = p.weightRevealS;
         _settlementVoidS = p.settlementVoidS;
@@ -91,11 +93,8 @@ abstract contract RunClock is IEpochManager {
 
     /// @inheritdoc IEpochManager
     function time() public view returns (uint64) {
-        uint256 word = _pauseWord;
         // forge-lint: disable-next-line(unsafe-typecast)
-        uint256 real = uint64(word >> SINCE_BLOCK_SHIFT) == 0 ? block.timestamp : word >> START_SHIFT;
-        // forge-lint: disable-next-line(unsafe-typecast)
-        return uint64(real - uint64(word >> TOTAL_S_SHIFT));
+        return uint64(_time());
     }
 
     /// @inheritdoc IEpochManager
@@ -138,13 +137,20 @@ abstract contract RunClock is IEpochManager {
 
     /// @inheritdoc IEpochManager
     function currentRound() public view returns (uint64) {
-        uint64 t = time();
-        return t < _genesisTime ? 0 : (t - _genesisTime) / _roundS + 1;
+        unchecked {
+            uint256 t = _time();
+            // forge-lint: disable-next-line(unsafe-typecast)
+            return t < _genesisTime ? 0 : uint64((t - _genesisTime) / _roundS + 1);
+        }
     }
 
     /// @inheritdoc IEpochManager
     function currentEpoch() public view returns (uint64) {
-        return epochOf(currentRound());
+        unchecked {
+            uint256 t = _time();
+            // forge-lint: disable-next-line(unsafe-typecast)
+            return t < _genesisTime ? 0 : uint64((t - _genesisTime) / _epochS + 1);
+        }
     }
 
     /// @inheritdoc IEpochManager
@@ -233,6 +239,17 @@ abstract contract RunClock is IEpochManager {
     }
 
     /// @dev In 256 bits, and unchecked: pauses never sum to more than the time that passed.
+    function _time() private view returns (uint256) {
+        uint256 word = _pauseWord;
+        // forge-lint: disable-start(unsafe-typecast)
+        uint256 real = uint64(word >> SINCE_BLOCK_SHIFT) == 0 ? block.timestamp : word >> START_SHIFT;
+        unchecked {
+            return real - uint64(word >> TOTAL_S_SHIFT);
+        }
+        // forge-lint: disable-end(unsafe-typecast)
+    }
+
+    /// @dev `_time`; reverts during a pause.
     function _runningTime() internal view returns (uint256) {
         uint256 word = _pauseWord;
         // forge-lint: disable-start(unsafe-typecast)

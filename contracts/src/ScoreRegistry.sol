@@ -24,6 +24,8 @@ contract ScoreRegistry is IScoreRegistry {
     /// @dev What the validators of an epoch did, in one word; see `_masks`.
     struct Masks {
         uint256 word;
+        /// Stake of all validators in the epoch's snapshot, noted by the first commit.
+        uint256 total;
     }
 
     uint256 private constant COMMITTED_SHIFT = 32;
@@ -84,6 +86,8 @@ contract ScoreRegistry is IScoreRegistry {
         (Masks storage masks, uint256 word) = _masksOf(epoch);
         uint256 bit = _bit(slot) << COMMITTED_SHIFT;
         if (word & bit != 0) revert AlreadyCommitted(epoch, slot);
+        // forge-lint: disable-next-line(unsafe-typecast)
+        if (uint32(word >> COMMITTED_SHIFT) == 0) masks.total = epochs.snapshotStake(epoch);
         masks.word = word | bit;
         Entry storage entry = _entry(epoch, slot);
         entry.hash = commitment;
@@ -157,7 +161,7 @@ contract ScoreRegistry is IScoreRegistry {
         scores.penalised = uint32(word >> PENALISED_SHIFT);
         scores.revealedStake = uint128(word >> STAKE_SHIFT);
         // forge-lint: disable-end(unsafe-typecast)
-        if (scores.revealed != 0) scores.totalStake = SafeCast.toUint128(epochs.snapshotStake(epoch));
+        if (scores.committed != 0) scores.totalStake = SafeCast.toUint128(_masks[epoch % _ring].total);
     }
 
     /// @inheritdoc IScoreRegistry
@@ -168,8 +172,9 @@ contract ScoreRegistry is IScoreRegistry {
 
     /// @inheritdoc IScoreRegistry
     function hasQuorum(uint64 epoch) external view returns (bool) {
-        uint256 revealedStake = _wordOf(epoch) >> STAKE_SHIFT;
-        return revealedStake != 0 && 2 * revealedStake >= epochs.snapshotStake(epoch);
+        (Masks storage masks, uint256 word) = _masksOf(epoch);
+        uint256 revealedStake = word >> STAKE_SHIFT;
+        return revealedStake != 0 && 2 * revealedStake >= masks.total;
     }
 
     /// @dev Puts the revealed root in the place of the commitment that it fits.

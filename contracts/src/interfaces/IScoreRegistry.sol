@@ -16,7 +16,7 @@ interface IScoreRegistry {
         uint32 penalised;
         /// Snapshot stake of those who revealed.
         uint128 revealedStake;
-        /// Snapshot stake of all validators; 0 before the first reveal. See `IEpochManager.snapshotStake`.
+        /// Snapshot stake of all validators; 0 before the first commit.
         uint128 totalStake;
     }
 
@@ -44,7 +44,7 @@ interface IScoreRegistry {
     error NotTheCommitter(address account, address committer);
 
     /// @notice Commits the calling operator's validator to its weights, after the epoch's end and until the commit deadline.
-    /// @dev Notes the validator's snapshot stake for the reveal.
+    /// @dev Notes the validator's snapshot stake for the reveal; the first commit of an epoch also that of all validators.
     /// @param epoch The epoch that ended; the validator must have held a slot in it.
     /// @param commitment keccak256(abi.encode(run, account, epoch, weightsRoot, salt)).
     function commitWeights(uint64 epoch, bytes32 commitment) external;
