@@ -165,12 +165,6 @@ contract ScoreRegistry is IScoreRegistry {
     }
 
     /// @inheritdoc IScoreRegistry
-    function revealedMask(uint64 epoch) external view returns (uint32) {
-        // forge-lint: disable-next-line(unsafe-typecast)
-        return uint32(_wordOf(epoch) >> REVEALED_SHIFT);
-    }
-
-    /// @inheritdoc IScoreRegistry
     function hasQuorum(uint64 epoch) external view returns (bool) {
         (Masks storage masks, uint256 word) = _masksOf(epoch);
         uint256 revealedStake = word >> STAKE_SHIFT;

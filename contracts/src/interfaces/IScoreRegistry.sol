@@ -72,9 +72,6 @@ interface IScoreRegistry {
 
     function epochScores(uint64 epoch) external view returns (EpochScores memory);
 
-    /// @notice Slots of the validators that revealed; what `epochScores` says of them, for less.
-    function revealedMask(uint64 epoch) external view returns (uint32);
-
     /// @notice Whether at least half of the snapshot's stake revealed, so that the epoch can be settled.
     function hasQuorum(uint64 epoch) external view returns (bool);
 }
