@@ -226,8 +226,9 @@ contract ObjectiveFaults is IObjectiveFaults {
 
     function _requireCommitted(Submission calldata s, bytes32 digest) private view {
         uint64 epoch = epochs.epochOf(s.round);
-        (Role role, uint32 slot) = registry.slotOf(s.miner, epoch);
-        if (role != Role.Miner || !epochs.isCommitted(s.round, s.miner, slot, digest)) {
+        (Role role,) = registry.slotOf(s.miner, epoch);
+        address operator = registry.operatorAt(s.miner, s.round);
+        if (role != Role.Miner || !epochs.isCommitted(s.round, operator, digest)) {
             revert NotCommitted(s.miner, s.round, digest);
         }
         bytes32 registered = epochs.specHashAt(epoch);

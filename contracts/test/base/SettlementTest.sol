@@ -62,8 +62,7 @@ abstract contract SettlementTest is RunTest {
         for (uint32 slot = 0; slot < 3; ++slot) {
             bytes memory weights = given[epoch][slot];
             if (weights.length == 0) continue;
-            vm.prank(validators[slot].operator);
-            scores.revealWeights(epoch, weights, SALT);
+            scores.revealWeights(epoch, slot, validators[slot].account, weights, SALT);
         }
         goTo(epochs.weightRevealDeadline(epoch) + 1);
     }
