@@ -211,6 +211,21 @@ contract EpochManager is IEpochManager, IDutyBook {
     }
 
     /// @inheritdoc IEpochManager
+    function blockNumber() public view returns (uint64) {
+        return uint64(block.number);
+    }
+
+    /// @inheritdoc IEpochManager
+    function runningTime() external view returns (uint64) {
+        return time();
+    }
+
+    /// @inheritdoc IEpochManager
+    function runningBlock() external view returns (uint64) {
+        return blockNumber();
+    }
+
+    /// @inheritdoc IEpochManager
     function currentRound() public view returns (uint64) {
         uint64 t = time();
         return t < _genesisTime ? 0 : (t - _genesisTime) / _roundS + 1;

@@ -112,6 +112,15 @@ interface IEpochManager {
     /// @notice Block time less pauses: the time that every deadline compares with.
     function time() external view returns (uint64);
 
+    /// @notice The block's number less the blocks spent in pauses.
+    function blockNumber() external view returns (uint64);
+
+    /// @notice `time`, for actions: reverts during a pause.
+    function runningTime() external view returns (uint64);
+
+    /// @notice `blockNumber`, for actions: reverts during a pause.
+    function runningBlock() external view returns (uint64);
+
     function currentRound() external view returns (uint64);
     function currentEpoch() external view returns (uint64);
 
