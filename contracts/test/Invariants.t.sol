@@ -2,7 +2,7 @@
 pragma solidity 0.8.37;
 
 import {Role} from "../src/interfaces/IRun.sol";
-import {Leaf, Opening} from "../src/interfaces/ISettlement.sol";
+import {Leaf} from "../src/interfaces/ISettlement.sol";
 import {SettlementTest} from "./base/SettlementTest.sol";
 
 /// @notice Honest and adversarial participants in any order: the money always adds up.
@@ -89,7 +89,7 @@ contract InvariantsTest is SettlementTest {
         if (small || amount % 5 != 0) amount = amount % 10 ether;
         uint256 supply = token.totalSupply();
         uint256 held = token.balanceOf(hunter);
-        vm.startPrank(address(faults));
+        vm.startPrank(address(verdicts));
         slashed += vault.slash(account, amount, hunter, bounty);
         if (amount % 9 == 0) registry.exclude(account);
         vm.stopPrank();
@@ -138,10 +138,9 @@ contract InvariantsTest is SettlementTest {
         post(epoch);
         if (victim % 3 == 0) {
             challenge(epoch, victim % 3, 0);
-            Opening memory o = openingOf(epoch, victim % 3, 0);
-            rewards.openLeaf(epoch, victim % 3, 0, o);
+            open(epoch, victim % 3, 0);
         }
-        require(rewards.currentPost().poster != address(0), "an honest post fell");
+        require(newestStands(), "an honest post fell");
         finalise(epoch);
         rewards.withdrawBonds(poster);
     }
@@ -177,9 +176,8 @@ contract InvariantsTest is SettlementTest {
         post(epoch);
         uint256 supply = token.totalSupply();
         challenge(epoch, index, 0);
-        Opening memory o = openingOf(epoch, index, 0);
-        rewards.openLeaf(epoch, index, 0, o);
-        require(rewards.currentPost().poster == address(0), "a false post stood");
+        open(epoch, index, 0);
+        require(!newestStands(), "a false post stood");
         otherBurned += supply - token.totalSupply();
         rewards.withdrawBonds(challenger);
     }
@@ -205,14 +203,15 @@ contract InvariantsTest is SettlementTest {
             stakes += vault.activeOf(account) + unbonding;
         }
         assertEq(token.balanceOf(address(vault)), stakes);
-        assertEq(token.balanceOf(address(rewards)), rewards.owed());
+        assertBalanced();
         assertEq(token.balanceOf(address(faults)), faults.bondsHeld());
     }
 
     /// @dev All that was emitted or added as fees is claimed, claimable, or still in a pot.
     function invariant_claimedWithinBudget() public view {
         uint256 emitted = token.totalMinted() - GENESIS_ALLOCATION - refunded;
-        assertEq(claimed + rewards.unclaimed() + rewards.rollover() + rewards.pendingFees(), emitted + fees);
+        assertEq(rewards.settled() + rewards.rollover() + rewards.pendingFees(), emitted + fees);
+        assertEq(claimed + unclaimed(), rewards.settled());
     }
 
     function invariant_supplyChangesOnlyByScheduleOrBurn() public view {

@@ -20,7 +20,7 @@ contract SettlementPostTest is SettlementTest {
         vm.expectEmit(address(rewards));
         emit IRewardsDistributor.SettlementPosted(1, 1, poster, left, right, 1000 ether, 20 ether, deadline + 61);
         post(1);
-        IRewardsDistributor.Post memory standing = rewards.currentPost();
+        IRewardsDistributor.Post memory standing = newest();
         assertEq(standing.root, node(1, 13, 0).hash);
         assertEq(standing.amount, left.amount + right.amount);
         assertEq(token.balanceOf(address(rewards)), 20 ether);
@@ -45,13 +45,15 @@ contract SettlementPostTest is SettlementTest {
         rewards.postSettlement(2, Node(0, 0, 0), Node(0, 0, 0));
     }
 
-    function test_postSettlement_revertsIfOneStands() public {
+    function test_postSettlement_revertsIfTheNewestStandsWithTheSameRoot() public {
         giveUsual(1);
         playWeights(1);
         buildHonest(1);
         post(1);
-        vm.expectRevert(abi.encodeWithSelector(IRewardsDistributor.PostStands.selector, 1, poster));
-        rewards.postSettlement(1, Node(0, 0, 0), Node(0, 0, 0));
+        Node memory left = node(1, 12, 0);
+        Node memory right = node(1, 12, 1);
+        vm.expectRevert(abi.encodeWithSelector(IRewardsDistributor.PostStands.selector, 1, 1, poster));
+        rewards.postSettlement(1, left, right);
     }
 
     function test_postSettlement_revertsIfLessThanHalfOfTheStakeRevealed() public {
@@ -79,24 +81,24 @@ contract SettlementPostTest is SettlementTest {
         playWeights(1);
         buildHonest(1);
         post(1);
-        uint64 ends = rewards.currentPost().windowEnds;
+        uint64 ends = newest().windowEnds;
         goTo(ends);
         vm.expectRevert(abi.encodeWithSelector(IRewardsDistributor.TooEarly.selector, ends, ends));
-        rewards.finaliseSettlement(1);
+        rewards.finaliseSettlement(1, 1);
         goTo(ends + 1);
-        rewards.finaliseSettlement(1);
+        rewards.finaliseSettlement(1, 1);
         assertEq(rewards.finalRoot(1), node(1, 13, 0).hash);
         assertEq(rewards.nextEpoch(), 2);
         assertEq(rewards.lastFinalAt(1), 1);
         assertEq(rewards.bondsOf(poster), 20 ether);
-        assertEq(rewards.unclaimed() + rewards.rollover(), 1000 ether);
+        assertEq(rewards.settled() + rewards.rollover(), 1000 ether);
         assertLt(rewards.rollover(), 6);
         assertBalanced();
         rewards.withdrawBonds(poster);
         assertEq(token.balanceOf(poster), 5000 ether);
         assertBalanced();
-        vm.expectRevert(abi.encodeWithSelector(IRewardsDistributor.NoPost.selector, 1));
-        rewards.finaliseSettlement(1);
+        vm.expectRevert(abi.encodeWithSelector(IRewardsDistributor.NoPost.selector, 1, 1));
+        rewards.finaliseSettlement(1, 1);
         vm.expectRevert(abi.encodeWithSelector(IRewardsDistributor.NothingToWithdraw.selector, poster));
         rewards.withdrawBonds(poster);
     }
@@ -107,7 +109,7 @@ contract SettlementPostTest is SettlementTest {
         rewards.addFees(50 ether);
         assertEq(rewards.potOf(1), 1049 ether);
         settle(1);
-        assertEq(rewards.unclaimed() + rewards.rollover(), 1049 ether);
+        assertEq(rewards.settled() + rewards.rollover(), 1049 ether);
         assertEq(rewards.pendingFees(), 0);
         assertBalanced();
     }
@@ -119,7 +121,7 @@ contract SettlementPostTest is SettlementTest {
         buildHonest(1);
         post(1);
         finalise(1);
-        assertEq(rewards.unclaimed(), 0);
+        assertEq(rewards.settled(), 0);
         assertEq(rewards.rollover(), 1000 ether);
         assertEq(rewards.potOf(2), 1999.5 ether);
     }
@@ -151,7 +153,7 @@ contract SettlementPostTest is SettlementTest {
         goTo(epochs.settlementVoidAt(1));
         post(1);
         goTo(epochs.settlementVoidAt(1) + 1);
-        vm.expectRevert(abi.encodeWithSelector(IRewardsDistributor.PostStands.selector, 1, poster));
+        vm.expectRevert(abi.encodeWithSelector(IRewardsDistributor.PostsStand.selector, 1, 1));
         rewards.voidEpoch(1);
         finalise(1);
     }
@@ -197,7 +199,7 @@ contract SettlementPostTest is SettlementTest {
             Leaf memory leaf = built[1][i];
             if (leaf.amount != 0) rewards.claim(1, leaf, siblings(1, leaf.index));
         }
-        assertEq(rewards.unclaimed(), 0);
+        assertEq(unclaimed(), 0);
         assertEq(token.balanceOf(address(rewards)), 20 ether + rewards.rollover());
     }
 

@@ -25,13 +25,14 @@ contract StakeVaultTest is RunTest {
         vault.requestUnbond(amount);
     }
 
-    function test_constructor_revertsIfUnbondingIsShorterThanTheFraudWindow() public {
+    function test_constructor_revertsIfUnbondingIsShorterThanFraudWindowAndGame() public {
         Genesis memory g = genesis();
-        g.params.unbondingS = 799;
-        vm.expectRevert(abi.encodeWithSelector(IStakeVault.UnbondingTooShort.selector, 799, 800));
+        // Four epochs, and a game of 2 * 40 + 64 * 5 + 10 + 10 blocks of two seconds.
+        g.params.unbondingS = 1639;
+        vm.expectRevert(abi.encodeWithSelector(IStakeVault.UnbondingTooShort.selector, 1639, 1640));
         new StakeVault(g);
-        g.params.unbondingS = 800;
-        new StakeVault(g);
+        g.params.unbondingS = 1640;
+        assertEq(new StakeVault(g).epochsKnown(), 10);
     }
 
     function test_deposit_succeedsAndCountsFromTheNextSnapshot() public {
@@ -90,12 +91,12 @@ contract StakeVaultTest is RunTest {
         _unbond(3 ether);
         (uint256 amount, uint64 unlock) = vault.unbondingOf(alice);
         assertEq(amount, 3 ether);
-        assertEq(unlock, block.timestamp + 1000);
+        assertEq(unlock, block.timestamp + 1640);
         goToEpoch(2);
         _unbond(4 ether);
         (amount, unlock) = vault.unbondingOf(alice);
         assertEq(amount, 7 ether);
-        assertEq(unlock, block.timestamp + 1000);
+        assertEq(unlock, block.timestamp + 1640);
         assertEq(vault.activeOf(alice), 3 ether);
         assertEq(vault.stakeAt(alice, 1), 10 ether);
         assertEq(vault.stakeAt(alice, 2), 7 ether);
@@ -153,8 +154,8 @@ contract StakeVaultTest is RunTest {
         _unbond(4 ether);
         uint256 supply = token.totalSupply();
         vm.expectEmit(address(vault));
-        emit IStakeVault.Slashed(alice, address(faults), 7 ether, hunter, 2 ether);
-        vm.prank(address(faults));
+        emit IStakeVault.Slashed(alice, address(verdicts), 7 ether, hunter, 2 ether);
+        vm.prank(address(verdicts));
         assertEq(vault.slash(alice, 7 ether, hunter, 2 ether), 7 ether);
         assertEq(vault.activeOf(alice), 0);
         (uint256 unbonding,) = vault.unbondingOf(alice);
@@ -194,7 +195,7 @@ contract StakeVaultTest is RunTest {
         _deposit(total);
         if (out != 0) _unbond(out);
         uint256 supply = token.totalSupply();
-        vm.prank(address(faults));
+        vm.prank(address(verdicts));
         uint256 taken = vault.slash(alice, amount, named ? hunter : address(0), bounty);
         assertEq(taken, amount < total ? amount : total);
         assertEq(token.balanceOf(hunter) + supply - token.totalSupply(), taken);
