@@ -131,8 +131,10 @@ contract Registry is IRegistry, EIP712 {
     }
 
     /// @inheritdoc IRegistry
-    function vacate(address account) external {
+    function vacate(address account, uint256 active) external {
         if (msg.sender != address(vault)) revert OnlyVault(msg.sender);
+        Role role = roleOf(account);
+        if (role == Role.None || active >= (role == Role.Miner ? _minMinerStake : _minValidatorStake)) return;
         _vacate(account, epochs.currentEpoch());
     }
 

@@ -6,7 +6,7 @@ import {IRegistry} from "./interfaces/IRegistry.sol";
 import {IRewardsDistributor} from "./interfaces/IRewardsDistributor.sol";
 import {Genesis, Params, Role} from "./interfaces/IRun.sol";
 import {IScoreRegistry} from "./interfaces/IScoreRegistry.sol";
-import {HALF_DEPTH, Leaf, Node, Opening, SETTLEMENT_DEPTH} from "./interfaces/ISettlement.sol";
+import {HALF_DEPTH, Leaf, Node, Opening, SETTLEMENT_DEPTH, Sibling} from "./interfaces/ISettlement.sol";
 import {ISettlementJudge} from "./interfaces/ISettlementJudge.sol";
 import {ISynToken} from "./interfaces/ISynToken.sol";
 import {SettlementJudge} from "./SettlementJudge.sol";
@@ -301,14 +301,15 @@ contract RewardsDistributor is IRewardsDistributor {
     }
 
     /// @inheritdoc IRewardsDistributor
-    function claim(uint64 epoch, Leaf calldata leaf, Node[13] calldata siblings) external returns (uint256 amount) {
+    function claim(uint64 epoch, Leaf calldata leaf, Sibling[13] calldata siblings)
+        external
+        returns (uint256 amount)
+    {
         bytes32 root = finalRoot[epoch];
         if (root == 0) revert NotFinal(epoch);
         address account = leaf.account;
         if (account == address(0) || leaf.index >= SettlementTree.LEAVES) revert InvalidOpening();
-        if (SettlementTree.rootHash(SettlementTree.leafNode(epoch, leaf), leaf.index, siblings) != root) {
-            revert InvalidOpening();
-        }
+        if (SettlementTree.rootHash(epoch, leaf, siblings) != root) revert InvalidOpening();
         Account storage record = _accounts[account];
         (address payout, uint256 claimed) = (record.payout, record.claimed);
         uint256 cumulative = leaf.cumulative;

@@ -4,11 +4,12 @@ pragma solidity 0.8.37;
 import {IEpochManager} from "./interfaces/IEpochManager.sol";
 import {IRegistry} from "./interfaces/IRegistry.sol";
 import {IRewardsDistributor} from "./interfaces/IRewardsDistributor.sol";
-import {Genesis, Params, Role} from "./interfaces/IRun.sol";
+import {Genesis, Params} from "./interfaces/IRun.sol";
 import {IStakeVault} from "./interfaces/IStakeVault.sol";
 import {ISynToken} from "./interfaces/ISynToken.sol";
 import {StakeTrace} from "./libraries/StakeTrace.sol";
 import {SafeERC20} from "@openzeppelin/contracts/token/ERC20/utils/SafeERC20.sol";
+import {Math} from "@openzeppelin/contracts/utils/math/Math.sol";
 import {SafeCast} from "@openzeppelin/contracts/utils/math/SafeCast.sol";
 
 /// @title StakeVault
@@ -42,8 +43,10 @@ contract StakeVault is IStakeVault {
 
     uint256 private immutable _ringWords;
     uint256 private immutable _unbondingS;
-    uint256 private immutable _minMinerStake;
-    uint256 private immutable _minValidatorStake;
+    uint256 private immutable _genesisTime;
+    uint256 private immutable _epochS;
+    /// With so much left no role's minimum is missed.
+    uint256 private immutable _ampleStake;
 
     /// Active stake by epoch; the newest entry is the stake now.
     mapping(address account => StakeTrace.Trace) private _active;
@@ -59,9 +62,10 @@ contract StakeVault is IStakeVault {
         disputes = g.addresses.disputes;
         Params memory p = g.params;
         _unbondingS = p.unbondingS;
-        _minMinerStake = p.minMinerStake;
-        _minValidatorStake = p.minValidatorStake;
+        _ampleStake = Math.max(p.minMinerStake, p.minValidatorStake);
+        _genesisTime = p.genesisTime;
         uint256 epochS = uint256(p.roundsPerEpoch) * (uint256(p.trainS) + p.putS + p.publishS + p.attestS + p.applyS);
+        _epochS = epochS;
         // An exit is requested within epoch c at the earliest at its start, a fault of epoch c can be proven until the end
         // of epoch c + fraudWindowEpochs, and a game that opens then takes its time.
         uint256 gameBlocks =
@@ -90,7 +94,7 @@ contract StakeVault is IStakeVault {
     function requestUnbond(uint256 amount) external {
         if (amount == 0) revert ZeroAmount();
         uint256 time = epochs.runningTime();
-        uint64 epoch = epochs.currentEpoch();
+        uint256 epoch = _epochAt(time);
         uint256 active = activeOf(msg.sender);
         if (amount > active) revert InsufficientActive(msg.sender, active, amount);
         active -= amount;
@@ -144,7 +148,7 @@ contract StakeVault is IStakeVault {
     /// @inheritdoc IStakeVault
     function slash(address account, uint256 amount, address bountyTo, uint256 bounty) external returns (uint256 taken) {
         if (msg.sender != verdicts && msg.sender != scores) revert OnlyJudge(msg.sender);
-        epochs.runningTime();
+        uint256 epoch = _epochAt(epochs.runningTime());
         uint256 active = activeOf(account);
         uint256 fromActive = amount < active ? amount : active;
         uint256 unbonding = _exits[account].amount;
@@ -153,7 +157,7 @@ contract StakeVault is IStakeVault {
         if (bountyTo == address(0)) bounty = 0;
         if (bounty > taken) bounty = taken;
 
-        if (fromActive != 0) _setActive(account, epochs.currentEpoch(), active - fromActive);
+        if (fromActive != 0) _setActive(account, epoch, active - fromActive);
         // forge-lint: disable-next-line(unsafe-typecast)
         if (fromUnbonding != 0) _exits[account].amount = uint96(unbonding - fromUnbonding);
         emit Slashed(account, msg.sender, taken, bountyTo, bounty);
@@ -186,19 +190,24 @@ contract StakeVault is IStakeVault {
     function _deposit(uint256 amount) private {
         if (amount == 0) revert ZeroAmount();
         uint256 active = activeOf(msg.sender) + amount;
-        _setActive(msg.sender, epochs.currentEpoch(), active);
+        _setActive(msg.sender, _epochAt(epochs.time()), active);
         emit Deposited(msg.sender, amount, active);
         token.safeTransferFrom(msg.sender, address(this), amount);
     }
 
     /// @dev It counts from the epoch after the current one.
-    function _setActive(address account, uint64 current, uint256 active) private {
+    function _setActive(address account, uint256 current, uint256 active) private {
         _active[account].push(_ringWords, current + 1, active);
     }
 
     function _vacateBelowMinimum(address account, uint256 active) private {
-        Role role = registry.roleOf(account);
-        if (role == Role.None) return;
-        if (active < (role == Role.Miner ? _minMinerStake : _minValidatorStake)) registry.vacate(account);
+        if (active < _ampleStake) registry.vacate(account, active);
+    }
+
+    /// @dev As the epoch manager's: an epoch's length never changes. Saves a call in what is called most.
+    function _epochAt(uint256 time) private view returns (uint256) {
+        unchecked {
+            return time < _genesisTime ? 0 : (time - _genesisTime) / _epochS + 1;
+        }
     }
 }

@@ -189,7 +189,7 @@ contract InvariantsTest is SettlementTest {
         }
         if (epoch == 0 || built[epoch].length == 0) return;
         Leaf memory leaf = built[epoch][which % built[epoch].length];
-        claimed += rewards.claim(epoch, leaf, siblings(epoch, leaf.index));
+        claimed += rewards.claim(epoch, leaf, packed(epoch, leaf.index));
     }
 
     // ---------------------------------------------------------------- invariants

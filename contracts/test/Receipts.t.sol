@@ -2,7 +2,7 @@
 pragma solidity 0.8.37;
 
 import {Role} from "../src/interfaces/IRun.sol";
-import {Leaf, Node, Opening} from "../src/interfaces/ISettlement.sol";
+import {Leaf, Opening, Sibling} from "../src/interfaces/ISettlement.sol";
 import {SettlementTest} from "./base/SettlementTest.sol";
 
 /// @notice What transactions cost by receipt, in steady state: slots in use, receivers that hold tokens, cold storage.
@@ -86,12 +86,12 @@ contract ReceiptsTest is SettlementTest {
         finalise(3);
         emit log_named_uint("finalise", _gas());
         Leaf memory leaf = leafAt(2, V);
-        Node[13] memory path = siblings(2, V);
+        Sibling[13] memory path = packed(2, V);
         token.transfer(leaf.account, 1);
         rewards.claim(2, leaf, path);
         emit log_named_uint("claim, first", _gas());
         leaf = leafAt(3, V);
-        path = siblings(3, V);
+        path = packed(3, V);
         rewards.claim(3, leaf, path);
         emit log_named_uint("claim, repeat", _gas());
     }

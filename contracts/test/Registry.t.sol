@@ -258,7 +258,7 @@ contract RegistryTest is RunTest {
 
     function test_vacate_revertsIfNotVault() public {
         vm.expectRevert(abi.encodeWithSelector(IRegistry.OnlyVault.selector, address(this)));
-        registry.vacate(address(1));
+        registry.vacate(address(1), 0);
     }
 
     function test_exclude_revertsIfNotFaults() public {

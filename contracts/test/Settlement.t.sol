@@ -2,7 +2,7 @@
 pragma solidity 0.8.37;
 
 import {IRewardsDistributor} from "../src/interfaces/IRewardsDistributor.sol";
-import {Leaf, Node} from "../src/interfaces/ISettlement.sol";
+import {Leaf, Node, Sibling} from "../src/interfaces/ISettlement.sol";
 import {SettlementTest} from "./base/SettlementTest.sol";
 
 contract SettlementPostTest is SettlementTest {
@@ -165,7 +165,7 @@ contract SettlementPostTest is SettlementTest {
         vm.prank(miners[0].account);
         registry.setPayout(address(77));
         Leaf memory leaf = leafAt(1, 0);
-        Node[13] memory path = siblings(1, 0);
+        Sibling[13] memory path = packed(1, 0);
         vm.expectEmit(address(rewards));
         emit IRewardsDistributor.Claimed(leaf.account, 1, address(77), leaf.amount);
         assertEq(rewards.claim(1, leaf, path), leaf.amount);
@@ -185,9 +185,9 @@ contract SettlementPostTest is SettlementTest {
         Leaf memory leaf = leafAt(4, V);
         assertEq(leaf.prevEpoch, 2);
         uint256 sum = uint256(leafAt(1, V).amount) + leafAt(2, V).amount + leaf.amount;
-        assertEq(rewards.claim(4, leaf, siblings(4, V)), sum);
+        assertEq(rewards.claim(4, leaf, packed(4, V)), sum);
         Leaf memory old = leafAt(2, V);
-        Node[13] memory path = siblings(2, V);
+        Sibling[13] memory path = packed(2, V);
         vm.expectRevert(abi.encodeWithSelector(IRewardsDistributor.NothingToClaim.selector, leaf.account));
         rewards.claim(2, old, path);
         assertBalanced();
@@ -197,7 +197,7 @@ contract SettlementPostTest is SettlementTest {
         settle(1);
         for (uint256 i = 0; i < built[1].length; ++i) {
             Leaf memory leaf = built[1][i];
-            if (leaf.amount != 0) rewards.claim(1, leaf, siblings(1, leaf.index));
+            if (leaf.amount != 0) rewards.claim(1, leaf, packed(1, leaf.index));
         }
         assertEq(unclaimed(), 0);
         assertEq(token.balanceOf(address(rewards)), 20 ether + rewards.rollover());
@@ -206,7 +206,7 @@ contract SettlementPostTest is SettlementTest {
     function test_claim_revertsIfTheLeafIsNotInTheTree() public {
         settle(1);
         Leaf memory leaf = leafAt(1, 0);
-        Node[13] memory path = siblings(1, 0);
+        Sibling[13] memory path = packed(1, 0);
         leaf.cumulative += 1;
         vm.expectRevert(IRewardsDistributor.InvalidOpening.selector);
         rewards.claim(1, leaf, path);

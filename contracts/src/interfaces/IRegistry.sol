@@ -81,9 +81,9 @@ interface IRegistry {
     /// @notice Sets an account's endpoint; its owner or its operator can.
     function setEndpoint(address account, string calldata endpoint) external;
 
-    /// @notice Ends the slot of an account whose stake fell below the minimum, from the next epoch on.
-    /// @dev Only the vault. Does nothing for an account without slot.
-    function vacate(address account) external;
+    /// @notice Ends the slot of an account whose active stake fell below its role's minimum, from the next epoch on.
+    /// @dev Only the vault. Does nothing for an account without slot, or with enough stake left.
+    function vacate(address account, uint256 active) external;
 
     /// @notice Ends the offender's slot with the current epoch and suspends it; the third fault is for ever.
     /// @dev Only Verdicts.

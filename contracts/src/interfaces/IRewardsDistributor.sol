@@ -2,7 +2,7 @@
 pragma solidity 0.8.37;
 
 import {ISettlementJudge} from "./ISettlementJudge.sol";
-import {Leaf, Node, Opening} from "./ISettlement.sol";
+import {Leaf, Node, Opening, Sibling} from "./ISettlement.sol";
 
 /// @title Rewards distributor
 /// @notice Mints the emission and pays it by settlements: anyone posts the root of an epoch's sum tree with a bond, anyone
@@ -185,7 +185,9 @@ interface IRewardsDistributor {
     /// @param leaf The account's leaf.
     /// @param siblings Bottom-up.
     /// @return amount What was paid.
-    function claim(uint64 epoch, Leaf calldata leaf, Node[13] calldata siblings) external returns (uint256 amount);
+    function claim(uint64 epoch, Leaf calldata leaf, Sibling[13] calldata siblings)
+        external
+        returns (uint256 amount);
 
     /// @notice Notes where an account's rewards go.
     /// @dev Only the registry; not 0. It stands beside what the account claimed, so that a claim reads one word.

@@ -40,7 +40,7 @@ library StakeTrace {
     /// @param size Words of the ring, always the same for a trace; not 0.
     /// @param epoch At least the newest entry's, not 0. From 2^24 - 1 on all epochs count as that one: a run of so many
     /// epochs forgets when its stakes changed, but never fails to change them.
-    function push(Trace storage self, uint256 size, uint64 epoch, uint256 amount) internal {
+    function push(Trace storage self, uint256 size, uint256 epoch, uint256 amount) internal {
         if (amount > MOST_AMOUNT) revert AmountTooLarge(amount, MOST_AMOUNT);
         uint256 key = epoch < MOST_EPOCH ? epoch : MOST_EPOCH;
         uint256 head = self.head;

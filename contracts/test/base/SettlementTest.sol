@@ -3,7 +3,7 @@ pragma solidity 0.8.37;
 
 import {IRewardsDistributor} from "../../src/interfaces/IRewardsDistributor.sol";
 import {Role} from "../../src/interfaces/IRun.sol";
-import {CellNode, Leaf, Node, Opening, WeightsOpening} from "../../src/interfaces/ISettlement.sol";
+import {CellNode, Leaf, Node, Opening, Sibling, WeightsOpening} from "../../src/interfaces/ISettlement.sol";
 import {SettlementTree} from "../../src/libraries/SettlementTree.sol";
 import {RunTest} from "./RunTest.sol";
 
@@ -197,6 +197,14 @@ abstract contract SettlementTest is RunTest {
     function siblings(uint64 epoch, uint32 index) internal view returns (Node[13] memory found) {
         for (uint256 level = 0; level < 13; ++level) {
             found[level] = node(epoch, level, (uint256(index) >> level) ^ 1);
+        }
+    }
+
+    /// @dev As a claim wants them.
+    function packed(uint64 epoch, uint32 index) internal view returns (Sibling[13] memory found) {
+        Node[13] memory plain = siblings(epoch, index);
+        for (uint256 i = 0; i < 13; ++i) {
+            found[i] = Sibling(plain[i].hash, uint256(plain[i].w) << 128 | plain[i].amount);
         }
     }
 
