@@ -95,7 +95,8 @@ contract StakeVault is IStakeVault {
         if (amount == 0) revert ZeroAmount();
         uint256 time = epochs.runningTime();
         uint256 epoch = _epochAt(time);
-        uint256 active = activeOf(msg.sender);
+        StakeTrace.Trace storage trace = _active[msg.sender];
+        uint256 active = trace.latest();
         if (amount > active) revert InsufficientActive(msg.sender, active, amount);
         active -= amount;
         Exit memory out = _exits[msg.sender];
@@ -104,7 +105,7 @@ contract StakeVault is IStakeVault {
         out.unlockTime = SafeCast.toUint64(time + _unbondingS);
         out.epoch = SafeCast.toUint48(epoch);
         _exits[msg.sender] = out;
-        _setActive(msg.sender, epoch, active);
+        trace.push(_ringWords, epoch + 1, active);
         emit UnbondRequested(msg.sender, amount, out.amount, out.unlockTime);
         _vacateBelowMinimum(msg.sender, active);
     }
@@ -149,7 +150,8 @@ contract StakeVault is IStakeVault {
     function slash(address account, uint256 amount, address bountyTo, uint256 bounty) external returns (uint256 taken) {
         if (msg.sender != verdicts && msg.sender != scores) revert OnlyJudge(msg.sender);
         uint256 epoch = _epochAt(epochs.runningTime());
-        uint256 active = activeOf(account);
+        StakeTrace.Trace storage trace = _active[account];
+        uint256 active = trace.latest();
         uint256 fromActive = amount < active ? amount : active;
         uint256 unbonding = _exits[account].amount;
         uint256 fromUnbonding = amount - fromActive < unbonding ? amount - fromActive : unbonding;
@@ -157,7 +159,7 @@ contract StakeVault is IStakeVault {
         if (bountyTo == address(0)) bounty = 0;
         if (bounty > taken) bounty = taken;
 
-        if (fromActive != 0) _setActive(account, epoch, active - fromActive);
+        if (fromActive != 0) trace.push(_ringWords, epoch + 1, active - fromActive);
         // forge-lint: disable-next-line(unsafe-typecast)
         if (fromUnbonding != 0) _exits[account].amount = uint96(unbonding - fromUnbonding);
         emit Slashed(account, msg.sender, taken, bountyTo, bounty);
@@ -189,15 +191,12 @@ contract StakeVault is IStakeVault {
 
     function _deposit(uint256 amount) private {
         if (amount == 0) revert ZeroAmount();
-        uint256 active = activeOf(msg.sender) + amount;
-        _setActive(msg.sender, _epochAt(epochs.time()), active);
+        StakeTrace.Trace storage trace = _active[msg.sender];
+        uint256 active = trace.latest() + amount;
+        trace.push(_ringWords, _epochAt(epochs.time()) + 1, active);
         emit Deposited(msg.sender, amount, active);
-        token.safeTransferFrom(msg.sender, address(this), amount);
-    }
-
-    /// @dev It counts from the epoch after the current one.
-    function _setActive(address account, uint256 current, uint256 active) private {
-        _active[account].push(_ringWords, current + 1, active);
+        // The run's own token, which reverts rather than to return false.
+        assert(token.transferFrom(msg.sender, address(this), amount));
     }
 
     function _vacateBelowMinimum(address account, uint256 active) private {

@@ -2,7 +2,8 @@
 pragma solidity 0.8.37;
 
 import {Role} from "../src/interfaces/IRun.sol";
-import {Leaf, Opening, Sibling} from "../src/interfaces/ISettlement.sol";
+import {Leaf, Node, Opening, Sibling} from "../src/interfaces/ISettlement.sol";
+import {SettlementTree} from "../src/libraries/SettlementTree.sol";
 import {SettlementTest} from "./base/SettlementTest.sol";
 
 /// @notice What transactions cost by receipt, in steady state: slots in use, receivers that hold tokens, cold storage.
@@ -89,10 +90,36 @@ contract ReceiptsTest is SettlementTest {
         Sibling[13] memory path = packed(2, V);
         token.transfer(leaf.account, 1);
         rewards.claim(2, leaf, path);
-        emit log_named_uint("claim, first", _gas());
+        emit log_named_uint("claim, first, small tree", _gas());
         leaf = leafAt(3, V);
         path = packed(3, V);
         rewards.claim(3, leaf, path);
-        emit log_named_uint("claim, repeat", _gas());
+        emit log_named_uint("claim, repeat, small tree", _gas());
+    }
+
+    /// @dev A tree without one empty leaf: 4096 miners paid for some epochs.
+    function test_receipts_claimInAFullTree() public {
+        address account = miners[0].account;
+        token.transfer(account, 1);
+        for (uint64 epoch = 1; epoch <= 2; ++epoch) {
+            giveUsual(epoch);
+            playWeights(epoch);
+            Leaf memory leaf = Leaf(2741, account, 31_234, 161234567890123456, 0, epoch - 1, 0);
+            leaf.cumulative = leaf.amount * uint128(epoch);
+            Sibling[13] memory path;
+            Node memory up = leafNode(epoch, leaf);
+            Node memory half;
+            for (uint256 level = 0; level < 13; ++level) {
+                if (level == 12) half = up;
+                Node memory other = Node(keccak256(abi.encode(level)), up.w + 77, up.amount - 1234567);
+                path[level] = Sibling(other.hash, uint256(other.w) << 128 | other.amount);
+                up = (2741 >> level) & 1 == 0 ? SettlementTree.parent(up, other) : SettlementTree.parent(other, up);
+                if (level == 12) path[12] = Sibling(other.hash, uint256(1e30) << 128 | 299123456789012345678);
+            }
+            postAs(poster, half, Node(path[12].hash, 1e30, 299123456789012345678));
+            finalise(epoch);
+            rewards.claim(epoch, leaf, path);
+            emit log_named_uint("claim, full tree", _gas());
+        }
     }
 }

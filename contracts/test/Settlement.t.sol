@@ -2,7 +2,9 @@
 pragma solidity 0.8.37;
 
 import {IRewardsDistributor} from "../src/interfaces/IRewardsDistributor.sol";
+import {Genesis, Params} from "../src/interfaces/IRun.sol";
 import {Leaf, Node, Sibling} from "../src/interfaces/ISettlement.sol";
+import {RewardsDistributor} from "../src/RewardsDistributor.sol";
 import {SettlementTest} from "./base/SettlementTest.sol";
 
 contract SettlementPostTest is SettlementTest {
@@ -266,5 +268,58 @@ contract SettlementCapTest is SettlementTest {
         assertEq(token.mintable(), 0);
         assertEq(rewards.potOf(2), 599.5 ether);
         assertBalanced();
+    }
+}
+
+/// @notice The emission halves every two epochs.
+contract SettlementHalvingTest is SettlementTest {
+    function params() internal view override returns (Params memory p) {
+        p = super.params();
+        p.emissionHalvingEpochs = 2;
+    }
+
+    function test_scheduledEmission_succeedsHalving() public view {
+        assertEq(rewards.scheduledEmission(1), 1000 ether);
+        assertEq(rewards.scheduledEmission(2), 1000 ether);
+        assertEq(rewards.scheduledEmission(3), 500 ether);
+        assertEq(rewards.scheduledEmission(4), 500 ether);
+        assertEq(rewards.scheduledEmission(5), 250 ether);
+        assertEq(rewards.scheduledEmission(1 + 2 * 300), 0);
+    }
+
+    function test_voidEpoch_succeedsMintingLessAndLess() public {
+        uint256 minted = token.totalMinted();
+        for (uint64 epoch = 1; epoch <= 5; ++epoch) {
+            goTo(epochs.settlementVoidAt(epoch) + 1);
+            rewards.voidEpoch(epoch);
+        }
+        uint256 later = rewards.choresOf(epochs.currentEpoch());
+        assertEq(token.totalMinted() - minted + rewards.refundsOwed() - later, 3250 ether);
+        assertBalanced();
+    }
+
+    /// @dev What chores cost can't be more than there is: an epoch's emission may be below the cap on chores.
+    function test_credit_succeedsWithinAHalvedEmission() public {
+        goToEpoch(1 + 2 * 9);
+        uint256 emission = rewards.scheduledEmission(19);
+        assertLt(emission, 5 ether);
+        for (uint256 i = 0; i < 12; ++i) {
+            vm.prank(address(epochs));
+            rewards.credit(address(5));
+        }
+        assertEq(rewards.refundsOf(address(5)), emission / 0.5 ether * 0.5 ether);
+        assertEq(rewards.potOf(19), emission % 0.5 ether);
+    }
+}
+
+contract SettlementParamsTest is SettlementTest {
+    /// @dev Weights 40 s, void 140 s, a window of 60 + 50 * 15 s, a turn of 15 s.
+    function test_constructor_revertsIfASettlementMayOutlastTheStakesKnown() public {
+        Genesis memory g = genesis();
+        g.params.unbondingS = 1004;
+        vm.expectRevert(abi.encodeWithSelector(IRewardsDistributor.InvalidParams.selector, "settlement windows"));
+        new RewardsDistributor(g);
+        g.params.unbondingS = 1005;
+        new RewardsDistributor(g);
     }
 }

@@ -3,6 +3,7 @@ pragma solidity 0.8.37;
 
 import {Genesis, Role} from "../src/interfaces/IRun.sol";
 import {IStakeVault} from "../src/interfaces/IStakeVault.sol";
+import {StakeTrace} from "../src/libraries/StakeTrace.sol";
 import {StakeVault} from "../src/StakeVault.sol";
 import {RunTest} from "./base/RunTest.sol";
 
@@ -142,6 +143,76 @@ contract StakeVaultTest is RunTest {
         vm.prank(alice);
         vm.expectRevert(abi.encodeWithSelector(IStakeVault.NothingUnbonding.selector, alice));
         vault.withdraw();
+    }
+
+    /// @dev Nothing else than the settlement keeps it: the unlock time passed long ago.
+    function test_withdraw_revertsUntilTheEpochOfTheExitIsSettled() public {
+        _deposit(10 ether);
+        goToEpoch(2);
+        _unbond(4 ether);
+        (, uint64 unlock) = vault.unbondingOf(alice);
+        goTo(unlock + 1);
+        rewards.voidEpoch(1);
+        vm.prank(alice);
+        vm.expectRevert(abi.encodeWithSelector(IStakeVault.NotSettled.selector, alice, 2, 2));
+        vault.withdraw();
+        rewards.voidEpoch(2);
+        vm.prank(alice);
+        assertEq(vault.withdraw(), 4 ether);
+    }
+
+    function test_withdraw_revertsWhileAGameIsOpen() public {
+        _deposit(10 ether);
+        _unbond(4 ether);
+        (, uint64 unlock) = vault.unbondingOf(alice);
+        goTo(unlock + 1);
+        vm.startPrank(address(disputes));
+        vm.expectEmit(address(vault));
+        emit IStakeVault.Locked(alice, 1);
+        vault.lock(alice);
+        vault.lock(alice);
+        vault.unlock(alice);
+        vm.stopPrank();
+        assertEq(vault.locksOf(alice), 1);
+        vm.prank(alice);
+        vm.expectRevert(abi.encodeWithSelector(IStakeVault.GamesOpen.selector, alice, 1));
+        vault.withdraw();
+        vm.prank(address(disputes));
+        vault.unlock(alice);
+        vm.prank(alice);
+        assertEq(vault.withdraw(), 4 ether);
+    }
+
+    function test_lock_revertsIfNotDisputes() public {
+        vm.expectRevert(abi.encodeWithSelector(IStakeVault.OnlyDisputes.selector, address(this)));
+        vault.lock(alice);
+        vm.expectRevert(abi.encodeWithSelector(IStakeVault.OnlyDisputes.selector, address(this)));
+        vault.unlock(alice);
+        vm.prank(address(disputes));
+        vault.unlock(alice);
+        assertEq(vault.locksOf(alice), 0);
+    }
+
+    /// @dev Epochs are counted as the epoch manager counts them.
+    function testFuzz_deposit_countsFromTheEpochAfterTheManagersOwn(uint32 ahead) public {
+        vm.warp(block.timestamp + ahead % 100_000);
+        _deposit(1 ether);
+        uint64 epoch = epochs.currentEpoch();
+        assertEq(vault.stakeAt(alice, epoch), 0);
+        assertEq(vault.stakeAt(alice, epoch + 1), 1 ether);
+    }
+
+    /// @dev With a change in each epoch the vault still knows as many as it promises.
+    function test_stakeAt_succeedsForAllEpochsKnownAndRevertsForForgottenOnes() public {
+        for (uint64 epoch = 1; epoch <= 40; ++epoch) {
+            goToEpoch(epoch);
+            _deposit(1 ether);
+        }
+        for (uint64 epoch = 40 - uint64(vault.epochsKnown()); epoch <= 41; ++epoch) {
+            assertEq(vault.stakeAt(alice, epoch), uint256(epoch - 1) * 1 ether);
+        }
+        vm.expectPartialRevert(StakeTrace.EpochForgotten.selector);
+        vault.stakeAt(alice, 20);
     }
 
     function test_slash_revertsIfNotJudge() public {

@@ -80,14 +80,20 @@ library SettlementTree {
         pure
         returns (bytes32 hash)
     {
-        Node memory node = leafNode(epoch, leaf);
+        bytes32 leafTag = LEAF_TAG;
         bytes32 tag = NODE_TAG;
-        uint256 index = leaf.index;
-        hash = node.hash;
-        uint256 w = node.w;
-        uint256 amount = node.amount;
+        uint256 w;
+        uint256 amount;
         assembly ("memory-safe") {
+            // As in `leafNode`.
             let pair := mload(0x40)
+            mstore(pair, leafTag)
+            mstore(add(pair, 0x20), epoch)
+            calldatacopy(add(pair, 0x40), leaf, 0xe0)
+            hash := keccak256(pair, 0x120)
+            let index := calldataload(leaf)
+            w := calldataload(add(leaf, 0x40))
+            amount := calldataload(add(leaf, 0x60))
             mstore(pair, tag)
             let end := add(siblings, mul(SETTLEMENT_DEPTH, 0x40))
             for { let sibling := siblings } lt(sibling, end) { sibling := add(sibling, 0x40) } {
