@@ -78,6 +78,9 @@ contract RewardsDistributor is IRewardsDistributor {
     /// @inheritdoc IRewardsDistributor
     ISettlementJudge public immutable judge;
 
+    /// The reveal deadline of epoch 0, if there were one, and the length of an epoch: neither ever changes.
+    uint64 private immutable _revealsFrom;
+    uint64 private immutable _epochS;
     uint64 private immutable _turnS;
     uint32 private immutable _windowS;
     /// With all that openings may add.
@@ -122,6 +125,8 @@ contract RewardsDistributor is IRewardsDistributor {
         Params memory p = g.params;
         if (p.choreCapPerEpoch > p.emissionPerEpoch) revert InvalidParams("choreCapPerEpoch");
         if (p.minersBps > RunLib.BPS || p.bountyBps > RunLib.BPS) revert InvalidParams("basis points");
+        _revealsFrom = p.genesisTime + p.weightCommitS + p.weightRevealS;
+        _epochS = (uint64(p.trainS) + p.putS + p.publishS + p.attestS + p.applyS) * p.roundsPerEpoch;
         _turnS = p.settlementTurnS;
         _windowS = p.settlementWindowS;
         _voidS = p.settlementVoidS;
@@ -152,7 +157,7 @@ contract RewardsDistributor is IRewardsDistributor {
         Books memory books = _books;
         if (epoch != books.next) revert NotNext(epoch, books.next);
         uint64 t = epochs.runningTime();
-        uint64 opensAfter = epochs.weightRevealDeadline(epoch);
+        uint64 opensAfter = _revealDeadline(epoch);
         if (t <= opensAfter) revert TooEarly(t, opensAfter);
         if (t > opensAfter + _voidS) revert TooLate(t, opensAfter + _voidS);
         if (!scores.hasQuorum(epoch)) revert NoQuorum(epoch);
@@ -180,7 +185,8 @@ contract RewardsDistributor is IRewardsDistributor {
             (books.next, uint96(miners.amount + validators.amount), uint96(pot), 0);
         // forge-lint: disable-end(unsafe-typecast)
         emit SettlementPosted(epoch, attempt, msg.sender, miners, validators, pot, _settlementBond, t + _windowS);
-        token.safeTransferFrom(msg.sender, address(this), _settlementBond);
+        // The run's own token, which reverts rather than to return false.
+        assert(token.transferFrom(msg.sender, address(this), _settlementBond));
     }
 
     /// @inheritdoc IRewardsDistributor
@@ -197,7 +203,7 @@ contract RewardsDistributor is IRewardsDistributor {
         ++post.openChallenges;
         _books.held += _challengeBond.toUint96();
         emit LeafChallenged(epoch, attempt, index, cell, msg.sender, t + _turnS);
-        token.safeTransferFrom(msg.sender, address(this), _challengeBond);
+        assert(token.transferFrom(msg.sender, address(this), _challengeBond));
     }
 
     /// @inheritdoc IRewardsDistributor
@@ -289,7 +295,7 @@ contract RewardsDistributor is IRewardsDistributor {
         Line memory line = _line;
         if (line.standing != 0) revert PostsStand(epoch, line.standing);
         uint64 t = epochs.runningTime();
-        uint64 voidAt = epochs.settlementVoidAt(epoch);
+        uint64 voidAt = _revealDeadline(epoch) + _voidS;
         if (t <= voidAt) revert TooEarly(t, voidAt);
         _finalBefore[epoch] = books.lastFinal;
         uint256 emission = line.attempts == 0 ? _emissionOf(epoch, line) : line.reserved;
@@ -580,6 +586,11 @@ contract RewardsDistributor is IRewardsDistributor {
     function _chargedEpoch() private view returns (uint64 epoch) {
         epoch = epochs.currentEpoch();
         if (epoch == 0) epoch = 1;
+    }
+
+    /// @dev As the epoch manager's; saves a call.
+    function _revealDeadline(uint64 epoch) private view returns (uint64) {
+        return _revealsFrom + epoch * _epochS;
     }
 
     function _windowEnds(Place storage post) private view returns (uint64) {

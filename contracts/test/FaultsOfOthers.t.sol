@@ -154,7 +154,7 @@ contract FaultsOfOthersTest is SettlementTest {
 
     /// @dev EigenLayer: an unsigned/signed cast mints slashable stake.
     function testFuzz_anUnsignedSignedCastMintsStake(uint256 amount) public {
-        amount = bound(amount, 101 ether, type(uint256).max);
+        amount = bound(amount, 901 ether, type(uint256).max);
         _deposit(100 ether);
         vm.expectRevert(
             abi.encodeWithSelector(IStakeVault.InsufficientActive.selector, offender, 100 ether, amount)

@@ -261,7 +261,7 @@ contract RegistryTest is RunTest {
         registry.vacate(address(1), 0);
     }
 
-    function test_exclude_revertsIfNotFaults() public {
+    function test_exclude_revertsIfNotVerdicts() public {
         vm.expectRevert(abi.encodeWithSelector(IRegistry.OnlyVerdicts.selector, address(this)));
         registry.exclude(address(1));
     }

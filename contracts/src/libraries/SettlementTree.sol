@@ -82,8 +82,8 @@ library SettlementTree {
     {
         bytes32 leafTag = LEAF_TAG;
         bytes32 tag = NODE_TAG;
-        uint256 w;
-        uint256 amount;
+        uint256 w = leaf.w;
+        uint256 amount = leaf.amount;
         assembly ("memory-safe") {
             // As in `leafNode`.
             let pair := mload(0x40)
@@ -92,8 +92,6 @@ library SettlementTree {
             calldatacopy(add(pair, 0x40), leaf, 0xe0)
             hash := keccak256(pair, 0x120)
             let index := calldataload(leaf)
-            w := calldataload(add(leaf, 0x40))
-            amount := calldataload(add(leaf, 0x60))
             mstore(pair, tag)
             let end := add(siblings, mul(SETTLEMENT_DEPTH, 0x40))
             for { let sibling := siblings } lt(sibling, end) { sibling := add(sibling, 0x40) } {
