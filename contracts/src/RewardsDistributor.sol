@@ -63,11 +63,6 @@ contract RewardsDistributor is IRewardsDistributor {
         uint128 fees;
     }
 
-    struct Account {
-        address payout;
-        uint96 claimed;
-    }
-
     /// Most challenges that it takes to find a wrong leaf in a half, and a wrong cell in it.
     uint256 private constant MOST_STEPS = SETTLEMENT_DEPTH + HALF_DEPTH;
 
@@ -109,7 +104,8 @@ contract RewardsDistributor is IRewardsDistributor {
     mapping(uint64 epoch => bytes32) public finalRoot;
     /// The last final epoch before a void one.
     mapping(uint64 epoch => uint64) private _finalBefore;
-    mapping(address account => Account) private _accounts;
+    /// claimed << 160 | payout address.
+    mapping(address account => uint256 word) private _accounts;
     /// @inheritdoc IRewardsDistributor
     mapping(address account => uint256) public refundsOf;
     /// @inheritdoc IRewardsDistributor
@@ -140,8 +136,7 @@ contract RewardsDistributor is IRewardsDistributor {
         _choreCapPerEpoch = p.choreCapPerEpoch;
         // Each step of a descent: a turn to open, a turn to challenge next.
         uint256 windowS = p.settlementWindowS + 2 * MOST_STEPS * p.settlementTurnS;
-        uint256 longestS =
-            uint256(p.weightCommitS) + p.weightRevealS + p.settlementVoidS + windowS + p.settlementTurnS;
+        uint256 longestS = uint256(p.weightCommitS) + p.weightRevealS + p.settlementVoidS + windowS + p.settlementTurnS;
         // The vault answers for the stakes of an epoch until `unbondingS` after its end.
         if (longestS > p.unbondingS) revert InvalidParams("settlement windows");
         // forge-lint: disable-next-line(unsafe-typecast)
@@ -182,7 +177,7 @@ contract RewardsDistributor is IRewardsDistributor {
         (place.poster, place.postedAt, place.openForS, place.openChallenges) = (msg.sender, uint40(t), _windowS, 0);
         place.root = root;
         (place.epoch, place.amount, place.pot, place.answered) =
-            (books.next, uint96(miners.amount + validators.amount), uint96(pot), 0);
+        (books.next, uint96(miners.amount + validators.amount), uint96(pot), 0);
         // forge-lint: disable-end(unsafe-typecast)
         emit SettlementPosted(epoch, attempt, msg.sender, miners, validators, pot, _settlementBond, t + _windowS);
         // The run's own token, which reverts rather than to return false.
@@ -307,23 +302,22 @@ contract RewardsDistributor is IRewardsDistributor {
     }
 
     /// @inheritdoc IRewardsDistributor
-    function claim(uint64 epoch, Leaf calldata leaf, Sibling[13] calldata siblings)
-        external
-        returns (uint256 amount)
-    {
+    function claim(uint64 epoch, Leaf calldata leaf, Sibling[13] calldata siblings) external returns (uint256 amount) {
         bytes32 root = finalRoot[epoch];
         if (root == 0) revert NotFinal(epoch);
         address account = leaf.account;
         if (account == address(0) || leaf.index >= SettlementTree.LEAVES) revert InvalidOpening();
         if (SettlementTree.rootHash(epoch, leaf, siblings) != root) revert InvalidOpening();
-        Account storage record = _accounts[account];
-        (address payout, uint256 claimed) = (record.payout, record.claimed);
+        uint256 word = _accounts[account];
+        uint256 claimed = word >> 160;
         uint256 cumulative = leaf.cumulative;
         if (cumulative <= claimed) revert NothingToClaim(account);
+        // forge-lint: disable-next-line(unsafe-typecast)
+        address payout = address(uint160(word));
         unchecked {
             amount = cumulative - claimed;
         }
-        record.claimed = cumulative.toUint96();
+        _accounts[account] = uint256(cumulative.toUint96()) << 160 | uint160(payout);
         emit Claimed(account, epoch, payout, amount);
         // The run's own token, which reverts rather than to return false.
         assert(token.transfer(payout, amount));
@@ -332,7 +326,7 @@ contract RewardsDistributor is IRewardsDistributor {
     /// @inheritdoc IRewardsDistributor
     function setPayout(address account, address payout) external {
         if (msg.sender != address(registry)) revert OnlyRegistry(msg.sender);
-        _accounts[account].payout = payout;
+        _accounts[account] = _accounts[account] >> 160 << 160 | uint160(payout);
     }
 
     /// @inheritdoc IRewardsDistributor
@@ -458,12 +452,13 @@ contract RewardsDistributor is IRewardsDistributor {
 
     /// @inheritdoc IRewardsDistributor
     function claimedOf(address account) external view returns (uint256) {
-        return _accounts[account].claimed;
+        return _accounts[account] >> 160;
     }
 
     /// @inheritdoc IRewardsDistributor
     function payoutOf(address account) external view returns (address) {
-        address payout = _accounts[account].payout;
+        // forge-lint: disable-next-line(unsafe-typecast)
+        address payout = address(uint160(_accounts[account]));
         return payout == address(0) ? account : payout;
     }
 

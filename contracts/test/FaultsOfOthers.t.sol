@@ -156,9 +156,7 @@ contract FaultsOfOthersTest is SettlementTest {
     function testFuzz_anUnsignedSignedCastMintsStake(uint256 amount) public {
         amount = bound(amount, 901 ether, type(uint256).max);
         _deposit(100 ether);
-        vm.expectRevert(
-            abi.encodeWithSelector(IStakeVault.InsufficientActive.selector, offender, 100 ether, amount)
-        );
+        vm.expectRevert(abi.encodeWithSelector(IStakeVault.InsufficientActive.selector, offender, 100 ether, amount));
         _unbond(amount);
         assertEq(_slash(amount), 100 ether);
         assertEq(vault.activeOf(offender), 0);

@@ -20,7 +20,7 @@ contract ReceiptsTest is SettlementTest {
         address alice = makeAddr("alice");
         fund(alice, 1000 ether);
         vm.prank(alice);
-        vault.deposit(123456789012345678);
+        vault.deposit(123_456_789_012_345_678);
         assertCost("first stake", 90_000);
         uint64 epoch = epochs.currentEpoch();
         // A change in each epoch: the most that the ring must bear. Its first lap fills it.
@@ -28,7 +28,7 @@ contract ReceiptsTest is SettlementTest {
         for (uint256 i = 0; i < 2 * lap; ++i) {
             goToEpoch(++epoch);
             vm.prank(alice);
-            vault.deposit(123456789012345678);
+            vault.deposit(123_456_789_012_345_678);
             assertCost("stake more", i < lap ? 90_000 : 60_000);
         }
     }
@@ -40,7 +40,7 @@ contract ReceiptsTest is SettlementTest {
         for (uint256 i = 0; i < 30; ++i) {
             goToEpoch(++epoch);
             vm.prank(account);
-            vault.deposit(123456789012345678);
+            vault.deposit(123_456_789_012_345_678);
         }
     }
 
@@ -90,26 +90,26 @@ contract ReceiptsTest is SettlementTest {
         assertCost("finalise", 180_000);
     }
 
-    /// @dev A tree without one empty leaf: 4096 miners paid for some epochs.
+    /// @dev A tree without one empty leaf, and a leaf without one empty field, as a validator's.
     function test_claim_costsAtMost65kInAFullTree() public {
         address account = miners[0].account;
         token.transfer(account, 1);
         for (uint64 epoch = 1; epoch <= 2; ++epoch) {
             giveUsual(epoch);
             playWeights(epoch);
-            Leaf memory leaf = Leaf(2741, account, 31_234, 161234567890123456, 0, epoch - 1, 0);
+            Leaf memory leaf = Leaf(2741, account, 31_234, 161_234_567_890_123_456, 0, epoch - 1, keccak256("cells"));
             leaf.cumulative = leaf.amount * uint128(epoch);
             Sibling[13] memory path;
             Node memory up = leafNode(epoch, leaf);
             Node memory half;
             for (uint256 level = 0; level < 13; ++level) {
                 if (level == 12) half = up;
-                Node memory other = Node(keccak256(abi.encode(level)), up.w + 77, up.amount - 1234567);
+                Node memory other = Node(keccak256(abi.encode(level)), up.w + 77, up.amount - 1_234_567);
                 path[level] = Sibling(other.hash, uint256(other.w) << 128 | other.amount);
                 up = (2741 >> level) & 1 == 0 ? SettlementTree.parent(up, other) : SettlementTree.parent(other, up);
-                if (level == 12) path[12] = Sibling(other.hash, uint256(1e30) << 128 | 299123456789012345678);
+                if (level == 12) path[12] = Sibling(other.hash, uint256(1e30) << 128 | 299_123_456_789_012_345_678);
             }
-            postAs(poster, half, Node(path[12].hash, 1e30, 299123456789012345678));
+            postAs(poster, half, Node(path[12].hash, 1e30, 299_123_456_789_012_345_678));
             finalise(epoch);
             rewards.claim(epoch, leaf, path);
             assertCost("claim", 65_000);

@@ -185,9 +185,7 @@ interface IRewardsDistributor {
     /// @param leaf The account's leaf.
     /// @param siblings Bottom-up.
     /// @return amount What was paid.
-    function claim(uint64 epoch, Leaf calldata leaf, Sibling[13] calldata siblings)
-        external
-        returns (uint256 amount);
+    function claim(uint64 epoch, Leaf calldata leaf, Sibling[13] calldata siblings) external returns (uint256 amount);
 
     /// @notice Notes where an account's rewards go.
     /// @dev Only the registry; not 0. It stands beside what the account claimed, so that a claim reads one word.

@@ -82,8 +82,9 @@ library SettlementTree {
     {
         bytes32 leafTag = LEAF_TAG;
         bytes32 tag = NODE_TAG;
-        uint256 w = leaf.w;
-        uint256 amount = leaf.amount;
+        uint256 w;
+        uint256 amount;
+        uint256 own;
         assembly ("memory-safe") {
             // As in `leafNode`.
             let pair := mload(0x40)
@@ -92,19 +93,22 @@ library SettlementTree {
             calldatacopy(add(pair, 0x40), leaf, 0xe0)
             hash := keccak256(pair, 0x120)
             let index := calldataload(leaf)
+            w := calldataload(add(leaf, 0x40))
+            amount := calldataload(add(leaf, 0x60))
+            own := or(w, amount)
             mstore(pair, tag)
             let end := add(siblings, mul(SETTLEMENT_DEPTH, 0x40))
             for { let sibling := siblings } lt(sibling, end) { sibling := add(sibling, 0x40) } {
                 // A left node stands at 0x20, a right one at 0x80.
                 let shift_ := mul(and(index, 1), 0x60)
-                let own := add(pair, add(0x20, shift_))
+                let here := add(pair, add(0x20, shift_))
                 let other := add(pair, sub(0x80, shift_))
                 let sums := calldataload(add(sibling, 0x20))
                 let otherW := shr(128, sums)
                 let otherAmount := and(sums, 0xffffffffffffffffffffffffffffffff)
-                mstore(own, hash)
-                mstore(add(own, 0x20), w)
-                mstore(add(own, 0x40), amount)
+                mstore(here, hash)
+                mstore(add(here, 0x20), w)
+                mstore(add(here, 0x40), amount)
                 mstore(other, calldataload(sibling))
                 mstore(add(other, 0x20), otherW)
                 mstore(add(other, 0x40), otherAmount)
@@ -114,8 +118,8 @@ library SettlementTree {
                 index := shr(1, index)
             }
         }
-        // Sums only grow: if the last ones fit, all did.
-        if ((w | amount) >> 128 != 0) revert SumOverflow();
+        // From amounts that fit, sums only grow: if the last ones fit, all did.
+        if ((own | w | amount) >> 128 != 0) revert SumOverflow();
     }
 
     /// @notice The root above a leaf, from siblings of unchecked number.
