@@ -23,6 +23,7 @@ interface IChallengeBook {
     error NotExpired(uint64 lastBlock, uint64 blockNumber);
     error InsufficientBond(address hunter, uint256 free, uint256 requested);
     error TooManyChallenges(address hunter);
+    error BondTooLarge(uint256 bond, uint256 most);
 
     /// @notice Commits the caller to a piece of evidence. Takes the bond from its free balance, and what is missing there
     /// from its allowance.
