@@ -19,8 +19,16 @@ library SubmissionLib {
     }
 
     /// @notice The EIP-712 struct hash.
-    function structHash(Submission calldata s) internal pure returns (bytes32) {
-        return keccak256(abi.encode(TYPEHASH, s));
+    /// @dev keccak256(abi.encode(TYPEHASH, s)), the words taken as they are: one that is too large for its type gives the
+    /// hash of something that nobody signed.
+    function structHash(Submission calldata s) internal pure returns (bytes32 hash) {
+        bytes32 typehash = TYPEHASH;
+        assembly ("memory-safe") {
+            let start := mload(0x40)
+            mstore(start, typehash)
+            calldatacopy(add(start, 0x20), s, 0x1c0)
+            hash := keccak256(start, 0x1e0)
+        }
     }
 
     /// @notice What the operator signs, and what is committed on chain.
