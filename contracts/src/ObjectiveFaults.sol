@@ -156,7 +156,7 @@ contract ObjectiveFaults is IObjectiveFaults, ChallengeBook {
 
     function _requireLeaf(bytes32 root, bytes32 leaf, uint256 index, bytes32[] calldata proof, uint256 depth)
         private
-        pure
+        view
     {
         if (!MerkleSha256.verify(root, leaf, index, proof, depth)) revert InvalidProof();
     }
@@ -201,35 +201,40 @@ contract ObjectiveFaults is IObjectiveFaults, ChallengeBook {
 
     /// @dev Whatever the miner handed in for `round`, if anything: its bit has no majority.
     function _requireNeverAccepted(address miner, uint64 round, IEpochManager.Ballot[] calldata ballots) private view {
-        (Role role, IEpochManager.Tally memory tally) = _tally(miner, round, 0, ballots);
-        if (role == Role.Miner && !_isMinority(tally.bitSet + tally.unopened, tally)) revert MayBeAccepted(round);
+        (bool hadSlot, IEpochManager.Tally memory tally) = _tally(miner, round, 0, ballots);
+        if (hadSlot && !_isMinority(tally.bitSet + tally.unopened, tally)) revert MayBeAccepted(round);
     }
 
     /// @dev This is what was handed in for its round, and it was not accepted.
     function _requireRejected(Submission calldata s, IEpochManager.Ballot[] calldata ballots) private view {
         if (s.beacon != epochs.beacon(s.round, ASSIGNMENT)) return;
-        (, IEpochManager.Tally memory tally) = _tally(s.miner, s.round, s.initialRoot, ballots);
-        if (!_isMinority(tally.bitSet + tally.unopened, tally) && !_isMinority(tally.forRoot + tally.unopened, tally)) {
-            revert MayBeAccepted(s.round);
-        }
+        (bool hadSlot, IEpochManager.Tally memory tally) = _tally(s.miner, s.round, s.initialRoot, ballots);
+        if (
+            hadSlot && !_isMinority(tally.bitSet + tally.unopened, tally)
+                && !_isMinority(tally.forRoot + tally.unopened, tally)
+        ) revert MayBeAccepted(s.round);
     }
 
     /// @dev This is what was handed in for its round, and it was accepted.
     function _requireAccepted(Submission calldata s, IEpochManager.Ballot[] calldata ballots) private view {
         _requireCanonicalBeacon(s);
-        (, IEpochManager.Tally memory tally) = _tally(s.miner, s.round, s.initialRoot, ballots);
-        if (_isMinority(tally.bitSet, tally) || _isMinority(tally.forRoot, tally)) revert MayBeRejected(s.round);
+        (bool hadSlot, IEpochManager.Tally memory tally) = _tally(s.miner, s.round, s.initialRoot, ballots);
+        if (!hadSlot || _isMinority(tally.bitSet, tally) || _isMinority(tally.forRoot, tally)) {
+            revert MayBeRejected(s.round);
+        }
     }
 
     /// @dev Attestations that were written over would look as if there had been none.
+    /// @return hadSlot Whether there was a bit for the miner at all; else nothing of it can have been accepted, and the
+    /// tally is about somebody else's.
     function _tally(address miner, uint64 round, bytes32 root, IEpochManager.Ballot[] calldata ballots)
         private
         view
-        returns (Role role, IEpochManager.Tally memory tally)
+        returns (bool hadSlot, IEpochManager.Tally memory tally)
     {
         if (epochs.currentRound() >= round + epochs.ringSize()) revert TooOld(round);
-        uint32 slot;
-        (role, slot) = registry.slotOf(miner, epochs.epochOf(round));
+        (Role role, uint32 slot) = registry.slotOf(miner, epochs.epochOf(round));
+        hadSlot = role == Role.Miner;
         tally = epochs.tally(round, slot, root, ballots);
     }
 

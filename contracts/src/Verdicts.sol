@@ -7,22 +7,15 @@ import {Genesis, Params} from "./interfaces/IRun.sol";
 import {IStakeVault} from "./interfaces/IStakeVault.sol";
 import {ISynToken} from "./interfaces/ISynToken.sol";
 import {Fault, IVerdicts} from "./interfaces/IVerdicts.sol";
+import {BountyWord} from "./libraries/BountyWord.sol";
 import {RunLib} from "./libraries/RunLib.sol";
 import {SafeERC20} from "@openzeppelin/contracts/token/ERC20/utils/SafeERC20.sol";
 import {Math} from "@openzeppelin/contracts/utils/math/Math.sol";
 
 /// @title Verdicts
 contract Verdicts is IVerdicts {
+    using BountyWord for uint256;
     using SafeERC20 for ISynToken;
-
-    struct Record {
-        Fault kind;
-        uint16 takenBps;
-        /// 0: no bounty is held.
-        address hunter;
-        uint64 committedBlock;
-        uint128 bounty;
-    }
 
     /// @dev Of all games that may still be won: the earliest commit and the latest end.
     struct Games {
@@ -49,7 +42,8 @@ contract Verdicts is IVerdicts {
     uint256 private immutable _equivocationBounty;
     uint256 private immutable _nativeBounty;
 
-    mapping(address offender => mapping(uint64 round => Record)) private _records;
+    /// BountyWord: the gravest verdict, and the bounty that is held for it; hunter 0: none is.
+    mapping(address offender => mapping(uint64 round => uint256 word)) private _verdicts;
     mapping(address offender => mapping(uint64 round => Games)) private _games;
     /// @inheritdoc IVerdicts
     mapping(address hunter => uint256) public creditOf;
@@ -80,39 +74,25 @@ contract Verdicts is IVerdicts {
     /// @inheritdoc IVerdicts
     function convict(Fault kind, address offender, uint64 round, address hunter, uint64 committedBlock) external {
         if (msg.sender != faults && msg.sender != disputes) revert OnlyJudge(msg.sender);
-        Record memory record = _records[offender][round];
-        (uint16 bps, uint256 mostBounty) = _penaltyOf(kind);
-        bool isFirst = record.kind == Fault.None;
-        if (!isFirst && bps <= record.takenBps) {
-            if (kind == record.kind && record.hunter != address(0) && committedBlock < record.committedBlock) {
-                (record.hunter, record.committedBlock) = (hunter, committedBlock);
-                _records[offender][round] = record;
+        uint256 word = _verdicts[offender][round];
+        address winner = word.hunterOf();
+        if (!_isGraver(kind, word.kindOf())) {
+            if (kind == word.kindOf() && winner != address(0) && committedBlock < word.committedBlockOf()) {
+                _verdicts[offender][round] = BountyWord.pack(kind, hunter, committedBlock, word.bountyOf());
                 emit BountyMoved(round, offender, hunter);
             }
             return;
         }
-        if (record.hunter != address(0)) {
-            creditOf[record.hunter] += record.bounty;
-            emit BountyCredited(round, offender, record.hunter, record.bounty);
+        if (winner != address(0)) {
+            creditOf[winner] += word.bountyOf();
+            emit BountyCredited(round, offender, winner, word.bountyOf());
         }
-        (uint256 unbonding,) = vault.unbondingOf(offender);
-        // What is missing to this fraction, out of what the lighter verdicts left.
-        uint256 taken =
-            (vault.activeOf(offender) + unbonding) * (bps - record.takenBps) / (RunLib.BPS - record.takenBps);
-        uint256 bounty = Math.min(taken * _bountyBps / RunLib.BPS, mostBounty);
-        _records[offender][round] = Record({
-            kind: kind,
-            takenBps: bps,
-            hunter: bounty == 0 ? address(0) : hunter,
-            committedBlock: committedBlock,
-            // At most 4/10 of a stake, and both parts of that fit into 128 bits.
-            // forge-lint: disable-next-line(unsafe-typecast)
-            bounty: uint128(bounty)
-        });
+        (uint256 taken, uint256 bounty) = _price(kind, word.kindOf(), offender);
+        _verdicts[offender][round] = BountyWord.pack(kind, bounty == 0 ? address(0) : hunter, committedBlock, bounty);
         bountiesHeld += bounty;
         emit Convicted(round, offender, hunter, kind, taken, bounty);
         vault.slash(offender, taken, address(this), bounty);
-        if (isFirst) registry.exclude(offender);
+        if (word == 0) registry.exclude(offender);
     }
 
     /// @inheritdoc IVerdicts
@@ -136,14 +116,14 @@ contract Verdicts is IVerdicts {
 
     /// @inheritdoc IVerdicts
     function payBounty(address offender, uint64 round) external returns (uint256 amount) {
-        Record storage record = _records[offender][round];
-        address hunter = record.hunter;
+        uint256 word = _verdicts[offender][round];
+        address hunter = word.hunterOf();
         if (hunter == address(0)) revert NoBounty(offender, round);
-        uint64 payableAfter = _payableAfter(offender, round, record.committedBlock);
+        uint64 payableAfter = _payableAfter(offender, round, word.committedBlockOf());
         uint64 blockNumber = epochs.blockNumber();
         if (blockNumber <= payableAfter) revert TooEarly(blockNumber, payableAfter);
-        amount = record.bounty;
-        (record.hunter, record.bounty) = (address(0), 0);
+        amount = word.bountyOf();
+        _verdicts[offender][round] = BountyWord.pack(word.kindOf(), address(0), 0, 0);
         bountiesHeld -= amount;
         emit BountyPaid(round, offender, hunter, amount);
         token.safeTransfer(hunter, amount);
@@ -160,17 +140,15 @@ contract Verdicts is IVerdicts {
     }
 
     /// @inheritdoc IVerdicts
-    function verdictOf(address offender, uint64 round) external view returns (Verdict memory) {
-        Record memory record = _records[offender][round];
-        bool held = record.hunter != address(0);
-        return Verdict({
-            kind: record.kind,
-            takenBps: record.takenBps,
-            hunter: record.hunter,
-            bounty: record.bounty,
-            committedBlock: held ? record.committedBlock : 0,
-            payableAfter: held ? _payableAfter(offender, round, record.committedBlock) : 0
-        });
+    function verdictOf(address offender, uint64 round) external view returns (Verdict memory verdict) {
+        uint256 word = _verdicts[offender][round];
+        verdict.kind = word.kindOf();
+        (verdict.takenBps,) = _penaltyOf(verdict.kind);
+        verdict.hunter = word.hunterOf();
+        if (verdict.hunter == address(0)) return verdict;
+        verdict.bounty = word.bountyOf();
+        verdict.committedBlock = word.committedBlockOf();
+        verdict.payableAfter = _payableAfter(offender, round, verdict.committedBlock);
     }
 
     /// @inheritdoc IVerdicts
@@ -184,6 +162,24 @@ contract Verdicts is IVerdicts {
         Games storage games = _games[offender][round];
         uint64 revealed = committedBlock + _revealBlocks;
         return games.committedBlock < committedBlock && games.lastBlock > revealed ? games.lastBlock : revealed;
+    }
+
+    /// @dev The first verdict of a round is graver than none, whatever it costs.
+    function _isGraver(Fault kind, Fault before) private view returns (bool) {
+        if (before == Fault.None) return true;
+        (uint256 bps,) = _penaltyOf(kind);
+        (uint256 oldBps,) = _penaltyOf(before);
+        return bps > oldBps;
+    }
+
+    /// @dev What is missing to this fault's fraction, out of what the lighter verdict left, and the hunter's part of it.
+    function _price(Fault kind, Fault before, address offender) private view returns (uint256 taken, uint256 bounty) {
+        (uint256 bps, uint256 mostBounty) = _penaltyOf(kind);
+        (uint256 oldBps,) = _penaltyOf(before);
+        (uint256 stake,) = vault.unbondingOf(offender);
+        stake += vault.activeOf(offender);
+        taken = stake * (bps - oldBps) / (RunLib.BPS - oldBps);
+        bounty = BountyWord.floor(Math.min(taken * _bountyBps / RunLib.BPS, mostBounty));
     }
 
     function _penaltyOf(Fault kind) private view returns (uint16 bps, uint256 mostBounty) {

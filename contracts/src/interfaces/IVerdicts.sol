@@ -23,7 +23,7 @@ enum Fault {
 /// graver verdict takes (new - old) / (1 - old) of the stake that the lighter one left, so that both together take the
 /// new fraction of the whole: an accomplice who proves a small fault shields nobody from a grave one, nor gets any of its
 /// bounty. Each verdict rounds down: together they never take more than the gravest fraction, and less than one base unit
-/// a verdict below it.
+/// a verdict below it. A bounty is kept to 50 significant bits, rounded down; what that leaves is burned too.
 /// A bounty goes to the earliest challenge *commit* that won, and is paid once no earlier one can win any more. A
 /// challenge of another kind never gets it, however early. Blocks are counted by the run's clock.
 /// Token balance = bounties not paid yet, to the unit (donations apart).
