@@ -88,7 +88,9 @@ contract Verdicts is IVerdicts {
             emit BountyCredited(round, offender, winner, word.bountyOf());
         }
         (uint256 taken, uint256 bounty) = _price(kind, word.kindOf(), offender);
-        _verdicts[offender][round] = BountyWord.pack(kind, bounty == 0 ? address(0) : hunter, committedBlock, bounty);
+        uint256 newWord = BountyWord.pack(kind, hunter, committedBlock, bounty);
+        _verdicts[offender][round] = newWord;
+        bounty = newWord.bountyOf();
         bountiesHeld += bounty;
         emit Convicted(round, offender, hunter, kind, taken, bounty);
         vault.slash(offender, taken, address(this), bounty);
@@ -179,7 +181,7 @@ contract Verdicts is IVerdicts {
         (uint256 stake,) = vault.unbondingOf(offender);
         stake += vault.activeOf(offender);
         taken = stake * (bps - oldBps) / (RunLib.BPS - oldBps);
-        bounty = BountyWord.floor(Math.min(taken * _bountyBps / RunLib.BPS, mostBounty));
+        bounty = Math.min(taken * _bountyBps / RunLib.BPS, mostBounty);
     }
 
     function _penaltyOf(Fault kind) private view returns (uint16 bps, uint256 mostBounty) {

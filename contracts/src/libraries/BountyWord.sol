@@ -13,19 +13,14 @@ library BountyWord {
     uint256 private constant BLOCK_MASK = (uint256(1) << 36) - 1;
     uint256 private constant MOST_BOUNTY = type(uint112).max;
 
-    /// @notice A bounty as a word can hold it: rounded down to 50 significant bits, and at most 2^112.
-    function floor(uint256 bounty) internal pure returns (uint256) {
-        if (bounty > MOST_BOUNTY) bounty = MOST_BOUNTY;
-        uint256 exponent = _exponentOf(bounty);
-        return bounty >> exponent << exponent;
-    }
-
     /// @param kind What was proven.
-    /// @param hunter Who proved it.
+    /// @param hunter Who proved it; left out if the bounty is 0.
     /// @param committedBlock Below 2^36.
-    /// @param bounty As `floor` gave it.
+    /// @param bounty Rounded down to 50 significant bits, and at most 2^112.
     function pack(Fault kind, address hunter, uint64 committedBlock, uint256 bounty) internal pure returns (uint256) {
-        uint256 exponent = _exponentOf(bounty);
+        if (bounty == 0) return uint256(kind) << 160;
+        if (bounty > MOST_BOUNTY) bounty = MOST_BOUNTY;
+        uint256 exponent = bounty > MANTISSA_MASK ? Math.log2(bounty) + 1 - MANTISSA_BITS : 0;
         return exponent << 250 | bounty >> exponent << 200 | uint256(committedBlock) << 164 | uint256(kind) << 160
             | uint160(hunter);
     }
@@ -47,9 +42,5 @@ library BountyWord {
 
     function bountyOf(uint256 word) internal pure returns (uint256) {
         return (word >> 200 & MANTISSA_MASK) << (word >> 250);
-    }
-
-    function _exponentOf(uint256 bounty) private pure returns (uint256) {
-        return bounty > MANTISSA_MASK ? Math.log2(bounty) + 1 - MANTISSA_BITS : 0;
     }
 }
