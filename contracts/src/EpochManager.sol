@@ -46,6 +46,7 @@ contract EpochManager is IEpochManager, IDutyBook {
     uint64 private immutable _beaconDelayBlocks;
 
     Params private _params;
+    Terms private _terms;
     ScheduleEntry[] private _schedule;
     mapping(uint64 round => mapping(uint8 purpose => uint64 targetBlock)) private _targets;
     mapping(uint64 round => mapping(uint8 purpose => bytes32 value)) private _beacons;
@@ -80,6 +81,17 @@ contract EpochManager is IEpochManager, IDutyBook {
         _beaconDelayBlocks = p.beaconDelayBlocks;
         // A commit is evidence until the end of the fraud window, the epoch of the round itself apart.
         ringSize = (uint64(p.fraudWindowEpochs) + 2) * p.roundsPerEpoch;
+        _terms = Terms({
+            fromEpoch: 1,
+            specHash: g.specHash,
+            judge: address(0),
+            datasetRoot: p.datasetRoot,
+            trainSamples: p.trainSamples,
+            datasetDepth: p.datasetDepth,
+            samplesPerRound: p.samplesPerRound,
+            steps: p.steps,
+            traceEvery: p.traceEvery
+        });
         _schedule.push(ScheduleEntry({fromEpoch: 1, specHash: g.specHash}));
         emit SpecScheduled(1, g.specHash);
     }
@@ -333,18 +345,7 @@ contract EpochManager is IEpochManager, IDutyBook {
 
     /// @inheritdoc IEpochManager
     function termsAt(uint64) external view returns (Terms memory) {
-        Params memory p = _params;
-        return Terms({
-            fromEpoch: 1,
-            specHash: _schedule[0].specHash,
-            judge: address(0),
-            datasetRoot: p.datasetRoot,
-            trainSamples: p.trainSamples,
-            datasetDepth: p.datasetDepth,
-            samplesPerRound: p.samplesPerRound,
-            steps: p.steps,
-            traceEvery: p.traceEvery
-        });
+        return _terms;
     }
 
     /// @inheritdoc IEpochManager
