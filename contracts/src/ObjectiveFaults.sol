@@ -70,7 +70,8 @@ contract ObjectiveFaults is IObjectiveFaults, ChallengeBook {
         uint64 committedBlock = _reveal(
             keccak256(abi.encode(s, sig, i, claimedLeafHash, claimedProof, trueLeafHash, trueProof)), salt
         );
-        Terms memory terms = _requireClaim(s, sig);
+        Terms memory terms = epochs.termsAt(_requireJudgeable(s));
+        _requireClaim(s, sig, terms.specHash);
         if (i >= terms.samplesPerRound) revert NoSuchSample(i, terms.samplesPerRound);
         if (claimedLeafHash == trueLeafHash) revert DataMatches(i, trueLeafHash);
         _requireLeaf(s.dataRoot, claimedLeafHash, i, claimedProof, MerkleSha256.depthOf(terms.samplesPerRound));
@@ -81,7 +82,7 @@ contract ObjectiveFaults is IObjectiveFaults, ChallengeBook {
     /// @inheritdoc IObjectiveFaults
     function proveWrongSpec(bytes32 salt, Submission calldata s, bytes calldata sig) external {
         uint64 committedBlock = _reveal(keccak256(abi.encode(s, sig)), salt);
-        bytes32 registered = epochs.termsAt(_requireJudgeable(s)).specHash;
+        bytes32 registered = epochs.specHashAt(_requireJudgeable(s));
         _requireCommitted(s, sig);
         if (s.specHash == registered) revert SpecMatches(registered);
         _convict(Fault.WrongSpec, s, committedBlock);
@@ -97,7 +98,7 @@ contract ObjectiveFaults is IObjectiveFaults, ChallengeBook {
         IEpochManager.Ballot[] calldata ballots
     ) external {
         uint64 committedBlock = _reveal(keccak256(abi.encode(s, sig, other, otherSig, ballots)), salt);
-        _requireClaim(s, sig);
+        _requireClaim(s, sig, epochs.specHashAt(_requireJudgeable(s)));
         uint64 from = s.localFromRound;
         if (from == 0 || from >= s.round) revert NothingCarried(s.round, from);
         if (otherSig.length == 0) {
@@ -126,7 +127,7 @@ contract ObjectiveFaults is IObjectiveFaults, ChallengeBook {
         bytes32[] calldata proof
     ) external {
         uint64 committedBlock = _reveal(keccak256(abi.encode(s, sig, chunk, leaf, proof)), salt);
-        _requireClaim(s, sig);
+        _requireClaim(s, sig, epochs.specHashAt(_requireJudgeable(s)));
         _requireLeaf(s.payloadRoot, MerkleSha256.leafHash(leaf), chunk, proof, proof.length);
         if (ChunkLib.isCanonical(leaf)) revert ChunkIsCanonical(chunk);
         _convict(Fault.BadEncoding, s, committedBlock);
@@ -193,10 +194,9 @@ contract ObjectiveFaults is IObjectiveFaults, ChallengeBook {
     }
 
     /// @dev The one submission that the miner handed in for the round, under the registered spec.
-    function _requireClaim(Submission calldata s, bytes calldata sig) private view returns (Terms memory terms) {
-        terms = epochs.termsAt(_requireJudgeable(s));
+    function _requireClaim(Submission calldata s, bytes calldata sig, bytes32 registered) private view {
         _requireCommitted(s, sig);
-        if (s.specHash != terms.specHash) revert WrongSpec(s.specHash, terms.specHash);
+        if (s.specHash != registered) revert WrongSpec(s.specHash, registered);
     }
 
     /// @dev Whatever the miner handed in for `round`, if anything: its bit has no majority.

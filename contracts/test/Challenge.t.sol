@@ -2,6 +2,7 @@
 pragma solidity 0.8.37;
 
 import {IChallengeBook} from "../src/interfaces/IChallengeBook.sol";
+import {Genesis} from "../src/interfaces/IRun.sol";
 import {Submission} from "../src/interfaces/ISubmission.sol";
 import {FaultsTest} from "./base/FaultsTest.sol";
 
@@ -195,5 +196,29 @@ contract ChallengeTest is FaultsTest {
         assertEq(faults.bondsHeld(), 0);
         vm.expectRevert(abi.encodeWithSelector(IChallengeBook.NotChallenged.selector, hunter, commitment));
         faults.expireChallenge(hunter, commitment);
+    }
+
+    function test_constructor_revertsIfTheBondIsTooLarge() public {
+        Genesis memory g = genesis();
+        g.params.challengeBond = uint128(1) << 80;
+        bytes memory code = abi.encodePacked(vm.getCode("ObjectiveFaults.sol:ObjectiveFaults"), abi.encode(g));
+        vm.expectRevert(
+            abi.encodeWithSelector(IChallengeBook.BondTooLarge.selector, uint256(1) << 80, type(uint80).max)
+        );
+        assembly {
+            pop(create(0, add(code, 0x20), mload(code)))
+        }
+    }
+
+    function test_commitChallenge_revertsIfTooManyAreOpen() public {
+        _commit();
+        // The hunter's word: tag, block, others, free, from the low bits up.
+        bytes32 place = keccak256(abi.encode(hunter, uint256(0)));
+        uint256 word = uint256(vm.load(address(faults), place));
+        vm.store(address(faults), place, bytes32(word | uint256(type(uint16).max - 1) << 144));
+        vm.startPrank(hunter);
+        faults.commitChallenge("the last");
+        vm.expectRevert(abi.encodeWithSelector(IChallengeBook.TooManyChallenges.selector, hunter));
+        faults.commitChallenge("one too many");
     }
 }
