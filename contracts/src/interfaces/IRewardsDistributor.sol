@@ -34,7 +34,7 @@ import {Leaf, Node, Opening, Sibling} from "./ISettlement.sol";
 /// Warning: (a) a poster who strikes itself first recovers the bounty, never the burned share. (b) A right leaf
 /// can always be opened from public data, by anyone; a poster whose leaves nobody opens in time loses its bond all the
 /// same. (c) If a false root becomes final because nobody challenged it, posts of the right root lose their bonds, and
-/// claims against it are bounded by what was settled and not claimed, not by its own epoch's pot.
+/// claims against it are bounded by the contract's balance, bonds included, not by its own epoch's pot: somebody has to look.
 interface IRewardsDistributor {
     /// @notice A settlement for the epoch next in line. It stands while it has a poster.
     struct Post {
