@@ -6,7 +6,7 @@ import {IDutyBook} from "./interfaces/IDutyBook.sol";
 import {IEpochManager} from "./interfaces/IEpochManager.sol";
 import {IRegistry} from "./interfaces/IRegistry.sol";
 import {IRewardsDistributor} from "./interfaces/IRewardsDistributor.sol";
-import {Genesis, Params, Role} from "./interfaces/IRun.sol";
+import {Genesis, Params, Role, Terms} from "./interfaces/IRun.sol";
 import {IStakeVault} from "./interfaces/IStakeVault.sol";
 import {RunLib} from "./libraries/RunLib.sol";
 import {Hashes} from "@openzeppelin/contracts/utils/cryptography/Hashes.sol";
@@ -444,5 +444,54 @@ contract EpochManager is IEpochManager, IDutyBook {
         if (p.bountyBps > 4000) revert InvalidParams("bountyBps");
         if (p.challengeRevealBlocks == 0) revert InvalidParams("challengeRevealBlocks");
         if (p.choreCapPerEpoch > p.emissionPerEpoch) revert InvalidParams("choreCapPerEpoch");
+    }
+
+    function runningTime() external view returns (uint64) {
+        return time();
+    }
+
+    function blockNumber() public view returns (uint64) {
+        return uint64(block.number);
+    }
+
+    function runningBlock() external view returns (uint64) {
+        return blockNumber();
+    }
+
+    function termsAt(uint64) external view returns (Terms memory t) {
+        (t.samplesPerRound, t.steps, t.traceEvery) = (_params.samplesPerRound, _params.steps, _params.traceEvery);
+    }
+
+    function isCommitted(uint64 round, address operator, bytes32 digest) external view returns (bool) {
+        (address account, Role role, uint32 slot) = dutyOf(operator, round, epochOf(round));
+        return role == Role.Miner && digest != 0
+            && _commitPlace(round, slot).word == _commitWord(round, account, digest);
+    }
+
+    function tally(uint64 round, uint32 minerSlot, bytes32 root, Ballot[] calldata ballots)
+        external
+        view
+        returns (Tally memory t)
+    {
+        uint64 epoch = epochOf(round);
+        uint256 next = 0;
+        for (uint32 slot = 0; slot < registry.slotCount(Role.Validator); ++slot) {
+            address account = registry.slotAccount(Role.Validator, slot, epoch);
+            uint256 weight = account == address(0) ? 0 : vault.stakeAt(account, epoch);
+            t.total += weight;
+            Attestation storage place = _attestations[slot][round % ringSize];
+            if (place.round != round) continue;
+            if (next == ballots.length || ballots[next].slot != slot) {
+                t.unopened += weight;
+                continue;
+            }
+            Ballot calldata b = ballots[next++];
+            if (b.root != place.root || keccak256(b.bitmap) != place.bitmapHash) revert InvalidBallot(slot);
+            if (b.root == root) t.forRoot += weight;
+            if (minerSlot / 8 >= b.bitmap.length || uint8(b.bitmap[minerSlot / 8]) >> (minerSlot % 8) & 1 == 0) continue;
+            t.bitSet += weight;
+            t.setters |= uint32(1) << slot;
+        }
+        if (next != ballots.length) revert InvalidBallot(ballots[next].slot);
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 pragma solidity 0.8.37;
 
-import {Params} from "./IRun.sol";
+import {Params, Terms} from "./IRun.sol";
 
 /// @title Epoch manager
 /// @notice The clock of the run, its beacons, the miners' commits, the validators' attestations and finalised roots.
@@ -47,6 +47,24 @@ interface IEpochManager {
         bytes32 root;
         bytes32 bitmapHash;
     }
+
+    /// @notice An attestation, opened.
+    struct Ballot {
+        uint32 slot;
+        bytes32 root;
+        bytes bitmap;
+    }
+
+    /// @notice What the opened attestations of a round say about one miner.
+    struct Tally {
+        uint256 total;
+        uint256 forRoot;
+        uint256 bitSet;
+        uint256 unopened;
+        uint32 setters;
+    }
+
+    error InvalidBallot(uint32 slot);
 
     event SpecScheduled(uint64 indexed fromEpoch, bytes32 specHash);
     /// @notice The beacon will be the hash of `targetBlock`. A second one for a round: the first target expired.
@@ -169,4 +187,14 @@ interface IEpochManager {
     function params() external view returns (Params memory);
     /// @notice Rounds whose commits and attestations are kept.
     function ringSize() external view returns (uint64);
+
+    function runningTime() external view returns (uint64);
+    function blockNumber() external view returns (uint64);
+    function runningBlock() external view returns (uint64);
+    function termsAt(uint64 epoch) external view returns (Terms memory);
+    function isCommitted(uint64 round, address operator, bytes32 digest) external view returns (bool);
+    function tally(uint64 round, uint32 minerSlot, bytes32 root, Ballot[] calldata ballots)
+        external
+        view
+        returns (Tally memory);
 }
