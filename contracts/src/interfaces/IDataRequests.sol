@@ -13,7 +13,7 @@ import {Submission} from "./ISubmission.sol";
 ///
 /// An item is asked for once. Its answer is an event that anyone can read; so is the verdict. Of the items of one kind of one
 /// submission at most one is fined, however many are withheld: five times the sum is the most that one submission can
-/// cost a validator.
+/// cost a validator, and a lost disk doesn't cost a stake.
 ///
 /// Clocks run in blocks less pauses. The validators that set the bit take turns of `answerTurnBlocks`, in the order of their
 /// slots, from a place on that the round's evaluation beacon draws; in its turn a validator alone may answer, and is paid
@@ -90,7 +90,7 @@ interface IDataRequests {
     }
 
     /// @notice `item` is wanted; the validators in `setters` owe it until `deadline` (a block, less pauses).
-    event Requested(
+    event ItemRequested(
         bytes32 indexed id,
         address indexed requester,
         bytes32 indexed digest,
@@ -101,12 +101,12 @@ interface IDataRequests {
         uint64 deadline
     );
     /// @notice `item` was shown. `paid` is the validator that got `fee` of the bond, or 0; the rest went back.
-    event Answered(
+    event ItemAnswered(
         bytes32 indexed id, address indexed paid, uint256 fee, Item item, Submission submission, Opening opening
     );
     /// @notice Nobody answered: each validator in `setters` was fined `fine`, or nothing if a sister item was fined before.
-    event Withheld(bytes32 indexed id, address indexed requester, Item item, uint32 setters, uint256 fine);
-    event Withdrawn(address indexed account, uint256 amount);
+    event ItemWithheld(bytes32 indexed id, address indexed requester, Item item, uint32 setters, uint256 fine);
+    event BalanceWithdrawn(address indexed account, uint256 amount);
 
     /// @notice The bond does not cover the dearest answer.
     error BondTooSmall(uint256 bond, uint256 least);
@@ -115,9 +115,9 @@ interface IDataRequests {
     error NotFinal(uint64 round, uint64 attestDeadline, uint64 time);
     error FraudWindowClosed(uint64 round, uint64 lastEpoch, uint64 epoch);
     /// @notice The validators' stake could be withdrawn before the request is decided.
-    error StakeMayLeave(uint64 unlockTime, uint64 decidedBy);
+    error StakeMayLeave(uint256 unlockTime, uint256 decidedBy);
     error NotCommitted(uint64 round, uint32 minerSlot, bytes32 digest);
-    error NoSuchItem(Kind kind, uint64 index, uint64 count);
+    error NoSuchItem(Kind kind, uint64 index, uint256 count);
     error NoMajority(uint256 bitSet, uint256 total);
     /// @notice Attestations of so much stake were left out.
     error BallotsMissing(uint256 unopened);
@@ -153,8 +153,8 @@ interface IDataRequests {
     /// @dev The requester gets `bountyBps` of each fine, the rest is burned.
     function resolve(Item calldata item) external;
 
-    /// @notice Pays the caller's balance.
-    function withdraw() external returns (uint256 amount);
+    /// @notice Pays an account's balance to it. Anyone.
+    function withdraw(address account) external returns (uint256 amount);
 
     /// @notice keccak256(abi.encode(item)).
     function idOf(Item calldata item) external pure returns (bytes32);
