@@ -20,7 +20,7 @@ library LeafLib {
     /// @notice Whether the opening's content is the hash of the leaf `index` of a tree with so many leaves.
     function showsHash(bytes32 root, uint64 index, IDataRequests.Opening calldata opening, uint256 count)
         internal
-        pure
+        view
         returns (bool)
     {
         if (opening.content.length != HASH_BYTES || opening.position != index) return false;
@@ -30,7 +30,7 @@ library LeafLib {
     /// @notice Whether the opening shows the content of the leaf `index` of a tree with so many leaves.
     function showsContent(bytes32 root, uint64 index, IDataRequests.Opening calldata opening, uint256 count)
         internal
-        pure
+        view
         returns (bool)
     {
         if (opening.position != index || opening.proof.length != MerkleSha256.depthOf(count)) return false;
@@ -40,7 +40,7 @@ library LeafLib {
     /// @notice Whether the opening shows the content of the leaf `index`, or that of the last leaf before it.
     function showsOrEnds(bytes32 root, uint64 index, IDataRequests.Opening calldata opening)
         internal
-        pure
+        view
         returns (bool)
     {
         return _showsOrEnds(root, index, opening.position, opening.content, opening.proof);
@@ -50,7 +50,7 @@ library LeafLib {
     /// last one.
     function showsLocal(bytes32 root, uint64 index, IDataRequests.Opening calldata opening)
         internal
-        pure
+        view
         returns (bool)
     {
         (uint64 tensorIndex, uint64 leafIndex) = (index >> 32, index & type(uint32).max);
@@ -63,7 +63,7 @@ library LeafLib {
 
     function _showsOrEnds(bytes32 root, uint64 index, uint64 position, bytes calldata content, bytes32[] calldata proof)
         private
-        pure
+        view
         returns (bool)
     {
         if (position > index || (position < index && !_endsAt(position, proof))) return false;

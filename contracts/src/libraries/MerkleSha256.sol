@@ -25,22 +25,27 @@ library MerkleSha256 {
     /// @param proof Siblings bottom-up, at most 64 of them.
     function verify(bytes32 root, bytes32 leaf, uint256 index, bytes32[] calldata proof, uint256 depth)
         internal
-        pure
+        view
         returns (bool)
     {
         if (proof.length != depth || depth > 64 || index >> depth != 0) return false;
         bytes32 node = leaf;
-        // As nodeHash, in one buffer for all levels.
-        bytes memory pair = new bytes(65);
-        pair[0] = 0x01;
+        // As nodeHash: 65 bytes at `pair`, the prefix in the last byte of its first word; the precompile (address 2) writes
+        // each node where it is hashed next.
+        bytes memory pair = new bytes(96);
+        pair[31] = 0x01;
         for (uint256 i = 0; i < depth; ++i) {
             bytes32 sibling = proof[i];
+            bool success;
             assembly ("memory-safe") {
                 let right := shl(5, and(shr(i, index), 1))
-                mstore(add(pair, add(0x21, right)), node)
-                mstore(add(pair, sub(0x41, right)), sibling)
+                mstore(add(pair, add(0x40, right)), node)
+                mstore(add(pair, sub(0x60, right)), sibling)
+                success := staticcall(gas(), 2, add(pair, 0x3f), 65, 0, 0x20)
+                node := mload(0)
             }
-            node = sha256(pair);
+            // Out of gas, which must not leave an old node in place.
+            if (!success) return false;
         }
         return node == root;
     }
