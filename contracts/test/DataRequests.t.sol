@@ -692,22 +692,23 @@ contract ResolveTest is RequestsTest {
     }
 }
 
-/// @notice Blocks so slow that a request at the window's end would outlast the stake.
-contract SlowBlocksTest is RequestsTest {
+/// @notice So much time to answer that a request at the window's end would outlast the stake.
+contract LongAnswersTest is RequestsTest {
+    /// Stake of epoch 1 may leave after `unbondingS`; turns, the open blocks, one for the leaf, and one to resolve.
+    uint64 private constant LAST = GENESIS_TIME + 500;
+
     function params() internal view override returns (Params memory p) {
         p = super.params();
-        p.blockS = 20;
+        p.answerBlocks = (p.unbondingS - 500) / p.blockS - uint32(TURNS) - 2;
     }
 
     function test_request_revertsIfTheStakeMayLeave() public {
-        // Stake of epoch 1 may leave after 1,000 s; nine blocks of turns, ten open ones, one for the leaf, one to resolve.
-        goTo(GENESIS_TIME + 1000 - 21 * 20);
+        goTo(LAST);
         ask(item(IDataRequests.Kind.Trace, 0));
-        goTo(GENESIS_TIME + 1000 - 21 * 20 + 1);
+        goTo(LAST + 1);
+        uint256 unlocks = GENESIS_TIME + params().unbondingS;
         vm.prank(requester);
-        vm.expectRevert(
-            abi.encodeWithSelector(IDataRequests.StakeMayLeave.selector, GENESIS_TIME + 1000, GENESIS_TIME + 1001)
-        );
+        vm.expectRevert(abi.encodeWithSelector(IDataRequests.StakeMayLeave.selector, unlocks, unlocks + 1));
         requests.request(item(IDataRequests.Kind.Trace, 1), ballots());
     }
 }
