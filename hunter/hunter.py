@@ -14,7 +14,7 @@ from hunter.audit import Auditor
 from hunter.cases import Case, CaseBook
 from hunter.evidence import equivocations, wrong_data
 from ledger.contracts.faults import Evidence
-from ledger.errors import Reverted
+from ledger.errors import PAUSED, Reverted
 from ledger.event_types import FaultProven
 from node.contents import read_data_leaves
 from node.exchange import Roster
@@ -140,6 +140,8 @@ class Hunter:
             try:
                 await self._advance(case)
             except Reverted as error:
+                if error.name == PAUSED:
+                    return
                 logger.warning("case %s is lost: %s", case.key, error)
                 self._cases.close(case)
 

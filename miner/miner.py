@@ -12,7 +12,7 @@ import asyncio
 import logging
 from dataclasses import dataclass
 
-from ledger.errors import Reverted
+from ledger.errors import PAUSED, Reverted
 from miner.behaviour import Behaviour
 from miner.decide import MinerFacts, Step, next_step
 from miner.work import Start, Work, Workbench
@@ -183,7 +183,7 @@ class Miner:
         try:
             await node.outbox.send(call, f"commit/{round_}")
         except Reverted as error:
-            if error.name != "Paused":
+            if error.name != PAUSED:
                 self._refused.add(round_)
             raise
         logger.info("round %d: committed %s", round_, digest.hex()[:16])
