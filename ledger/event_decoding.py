@@ -10,6 +10,8 @@ from typing import cast
 from ledger import event_types
 from ledger.abi import AbiValue, contract_abi
 from ledger.contracts.base import Values
+from ledger.contracts.committee import Ruling
+from ledger.contracts.disputes import GameOutcome, Turn, position_from_abi
 from ledger.contracts.epochs import terms_from_abi
 from ledger.contracts.registry import Role
 from ledger.contracts.verdicts import Fault
@@ -41,9 +43,10 @@ def decode_event(contract: str, log: LogRecord) -> Event | None:
 def event_kinds() -> Mapping[tuple[str, bytes], type[Event]]:
     """The class of each event, by contract and topic."""
     return {
-        (kind.CONTRACT, topic): kind
+        (contract, topic): kind
         for kind in all_events()
-        for topic, interface in contract_abi(kind.CONTRACT).events.items()
+        for contract in (kind.CONTRACT, *kind.ALSO)
+        for topic, interface in contract_abi(contract).events.items()
         if interface.name == kind.__name__
     }
 
@@ -61,7 +64,21 @@ def field_names(kind: type[Event]) -> list[str]:
     ]
 
 
-_KINDS: dict[str, Callable[[int], int]] = {"role": Role, "kind": Fault, "purpose": Purpose}
+_KINDS: dict[str, Callable[[int], int]] = {
+    "role": Role,
+    "kind": Fault,
+    "purpose": Purpose,
+    "turn": Turn,
+    "outcome": GameOutcome,
+    "ruling": Ruling,
+}
+
+
+_RECORDS: dict[str, Callable[[Values], object]] = {
+    "children": lambda values: tuple(values.hash(place) for place in range(len(values))),
+    "position": position_from_abi,
+    "terms": terms_from_abi,
+}
 
 
 def _field(name: str) -> str:
@@ -76,8 +93,8 @@ def _typed(field: str, value: AbiValue) -> object:
             return _KINDS[field](value)
         except ValueError as error:
             raise Undecodable(f"event field {field} has the unknown value {value}") from error
-    if field == "terms" and isinstance(value, tuple):
-        return terms_from_abi(Values(value))
+    if field in _RECORDS and isinstance(value, tuple):
+        return _RECORDS[field](Values(value))
     if isinstance(value, tuple):
         digest, weight, amount = value
         if isinstance(digest, bytes) and isinstance(weight, int) and isinstance(amount, int):

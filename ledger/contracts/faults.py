@@ -65,7 +65,7 @@ class ObjectiveFaults(Contract):
 
     async def submission_digest(self, submission: Submission) -> Hash32:
         """The contract's answer to `Submission.digest`."""
-        return (await self._read("submissionDigest", _submission(submission))).hash(0)
+        return (await self._read("submissionDigest", submission_to_abi(submission))).hash(0)
 
     def commitment(self, hunter: Address, evidence: Evidence, salt: Hash32) -> Hash32:
         """What a hunter commits, with the challenge bond, at least one block before it proves."""
@@ -96,13 +96,13 @@ def _arguments(evidence: Evidence) -> tuple[AbiValue, ...]:
     if isinstance(evidence, EquivocationEvidence):
         first, second = evidence.first, evidence.second
         return (
-            _submission(first.submission),
+            submission_to_abi(first.submission),
             first.signature,
-            _submission(second.submission),
+            submission_to_abi(second.submission),
             second.signature,
         )
     return (
-        _submission(evidence.signed.submission),
+        submission_to_abi(evidence.signed.submission),
         evidence.signed.signature,
         evidence.index,
         evidence.claimed_leaf,
@@ -112,6 +112,6 @@ def _arguments(evidence: Evidence) -> tuple[AbiValue, ...]:
     )
 
 
-def _submission(submission: Submission) -> tuple[AbiValue, ...]:
+def submission_to_abi(submission: Submission) -> tuple[AbiValue, ...]:
     """The fields of `Submission` are in the order of the contract's struct."""
     return tuple(getattr(submission, item.name) for item in fields(submission))
