@@ -10,7 +10,10 @@ import asyncio
 import logging
 from functools import partial
 
+from hunter.accuser import Accuser
 from hunter.audit import Auditor
+from hunter.behaviour import Behaviour
+from hunter.bounties import Bounties
 from hunter.cases import Case, CaseBook
 from hunter.evidence import equivocations, wrong_data
 from ledger.contracts.faults import Evidence
@@ -36,26 +39,39 @@ class Hunter:
 
     Args:
         node: its open node; its signer holds the bonds and gets the bounties.
+        behaviour: whom it takes to a game; nobody by default.
         last_epoch: it stops when this epoch is settled; None never.
     """
 
-    def __init__(self, node: Node, *, last_epoch: Epoch | None = None) -> None:
+    def __init__(
+        self, node: Node, behaviour: Behaviour | None = None, *, last_epoch: Epoch | None = None
+    ) -> None:
         self._node = node
+        self._behaviour = behaviour or Behaviour()
         self._last_epoch = last_epoch
         self._cases = CaseBook(node.journal)
-        self._auditor = Auditor(node)
+        self._auditor = Auditor(node, count=self._behaviour.audits)
+        self._accuser = Accuser(node, self._behaviour)
+        self._bounties = Bounties(node)
         self._cleared: dict[Round, set[Hash32]] = {}
 
     async def run(self) -> None:
         """Hunts until cancelled, or until `last_epoch` is settled and no case is open."""
-        while not self._is_done():
-            await self.step()
-            await self._node.wait()
+        try:
+            while not self._is_done():
+                await self.step()
+                await self._node.wait()
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Stops what `step` leaves running."""
+        self._auditor.close()
 
     async def step(self) -> None:
         """Catches up with the chain and does what there is to do now; what failed is tried again."""
         concluded = await self._node.tick()
-        for work in (self._hunt, self._prosecute):
+        for work in (self._hunt, self._prosecute, self._accuser.work, self._bounties.work):
             try:
                 await work()
             except (Retryable, Rejected) as error:
@@ -186,11 +202,14 @@ class Hunter:
 
     async def _audit(self, steps: list[Step]) -> None:
         for step in steps:
-            try:
-                await self._auditor.audit(step)
-            except (Retryable, Rejected) as error:
-                logger.info("round %d: not audited: %s", step.outcome.round, error)
+            async for audit in self._auditor.audit(step):
+                matches, charge = audit.finding.matches, audit.charge
+                if charge is not None and self._behaviour.accuses(
+                    matches=matches, games=self._accuser.opened
+                ):
+                    self._accuser.accuse(charge)
 
     def _is_done(self) -> bool:
         settled = self._last_epoch is not None and self._last_epoch in self._node.chain.settled()
-        return settled and not self._cases.open_cases()
+        pursued = self._cases.open_cases() or not (self._accuser.is_idle and self._bounties.is_idle)
+        return settled and not pursued
