@@ -6,9 +6,12 @@ import typer
 
 from syntience.cli.options import (
     AllowPrivatePeersOption,
+    AuditsOption,
+    BehaviourOption,
     ConfigOption,
     ConfirmationsOption,
     DataOption,
+    DisputesOption,
     KeystoreOption,
     LastEpochOption,
     ListenHostOption,
@@ -48,9 +51,19 @@ def run_hunter(
     allow_private_peers: AllowPrivatePeersOption = None,
     confirmations: ConfirmationsOption = None,
     last_epoch: LastEpochOption = None,
+    behaviour: BehaviourOption = "honest",
+    disputes: DisputesOption = False,
+    audits: AuditsOption = 1,
     log_level: LogLevelOption = None,
     log_json: LogJsonOption = None,
     config: ConfigOption = None,
 ) -> None:
     """Hunt in a run until stopped. Needs no slot; its key holds the tokens for its bonds and gets the bounties."""
-    run_job(context, "hunter", last_epoch=last_epoch)
+    run_job(
+        context,
+        "hunter",
+        last_epoch=last_epoch,
+        behaviour=behaviour,
+        disputes=disputes,
+        audits=audits,
+    )
