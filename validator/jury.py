@@ -11,6 +11,7 @@ import logging
 from ledger.contracts.committee import vote_commitment
 from ledger.errors import Reverted
 from ledger.event_types import VoteOpened
+from node.game_chores import ballots_of
 from node.games import Game, games_of
 from node.node import Node
 from protocol.errors import Rejected, Retryable
@@ -35,8 +36,12 @@ class Juror:
 
     @property
     def is_idle(self) -> bool:
-        """Whether no vote is under way."""
-        return not self._votes()
+        """Whether no game is open, and nobody who was outvoted has still to be fined."""
+        events = self._node.chain.events
+        outvoted = [
+            ballot.to_fine(frozenset(ballot.revealed)) for ballot in ballots_of(events).values()
+        ]
+        return all(game.over for game in games_of(events)) and not any(outvoted)
 
     async def work(self) -> None:
         """Commits and reveals what is due, in every vote in which we have a seat. Not in a pause."""
