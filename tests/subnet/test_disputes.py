@@ -146,6 +146,30 @@ async def test_game__work_that_was_not_done__is_voted_guilty_and_slashed(
         await net.assert_balanced()
 
 
+@pytest.mark.parametrize(
+    ("kind", "what"),
+    [
+        # It can say honest states between two leaves of its trace, but the last is what it committed to.
+        ("lazy", Disputed(part=Part.STEP, step=3)),
+        ("scaled2", Disputed(part=Part.ENCODE)),
+    ],
+)
+async def test_game__work_that_was_done_in_part__comes_down_to_where_it_was_not(
+    stepped_anvil: Anvil, tmp_path: Path, text: TokenDataset, kind: str, what: Disputed
+) -> None:
+    async with subnet(
+        stepped_anvil, tmp_path, text, miners=("honest", kind), hunters=1, disputes=True,
+        validators=1, trace_every=3,
+    ) as net:  # fmt: skip
+        await net.run_round()
+        (game,) = await play(net)
+        assert game.over is not None
+        assert game.over.outcome is GameOutcome.CHALLENGER_WON
+        assert game.defendant == net.named(kind).owner
+        assert disputed(game.position, net.run_file.spec.inner) == what
+        await net.assert_balanced()
+
+
 async def test_game__an_honest_miner__is_acquitted_and_the_challenger_loses_its_bond(
     stepped_anvil: Anvil, tmp_path: Path, text: TokenDataset
 ) -> None:
