@@ -6,6 +6,7 @@ nor sends one twice.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from dataclasses import replace
 from functools import partial
@@ -17,10 +18,10 @@ from ledger.transactions import Call
 from node.chain import Snapshot
 from node.errors import MissingPayload
 from node.node import Node
-from node.openings import BLOB_OF, open_leaf
+from node.openings import BLOB_OF, Opener, opener
 from node.requests import OpenRequest, Turn, open_requests, turn_to_answer
 from protocol.errors import Rejected, Retryable
-from protocol.ids import Address
+from protocol.ids import Address, Hash32
 from protocol.submission import Publication
 
 logger = logging.getLogger(__name__)
@@ -28,12 +29,16 @@ logger = logging.getLogger(__name__)
 _GAS, _GAS_PER_BYTE = 400_000, 80
 """Far above what an answer takes. In our turn nobody can spoil it, so an estimate would tell nothing and cost a block."""
 
+_OPENERS_KEPT = 4
+"""They hold the blobs in memory."""
+
 
 class Answerer:
     """What a validator owes on chain, and what a miner may show of its own work."""
 
     def __init__(self, node: Node) -> None:
         self._node = node
+        self._openers: dict[tuple[Hash32, ItemKind], Opener] = {}
 
     async def work(self) -> None:
         """Answers what is ours to answer now, and withdraws what that earned."""
@@ -79,10 +84,16 @@ class Answerer:
         node, signed = self._node, publication.signed
         if item.kind is ItemKind.SUBMISSION:
             return Opening(position=0, content=signed.signature)
-        read = partial(open_leaf, item.kind, item.index, signed.submission, node.run_file.spec)
-        mirrors = await node.chain.validator_endpoints(without=node.me)
-        _, opening = await node.exchange.content(publication, BLOB_OF[item.kind], mirrors, read)
-        return opening
+        key = (item.digest, item.kind)
+        if key not in self._openers:
+            read = partial(opener, item.kind, signed.submission, node.run_file.spec)
+            mirrors = await node.chain.validator_endpoints(without=node.me)
+            kind = BLOB_OF[item.kind]
+            _, found = await node.exchange.content(publication, kind, mirrors, read)
+            while len(self._openers) >= _OPENERS_KEPT:
+                del self._openers[next(iter(self._openers))]
+            self._openers[key] = found
+        return await asyncio.to_thread(self._openers[key], item.index)
 
     async def _withdraw(self) -> None:
         """Once an epoch at most."""

@@ -7,7 +7,7 @@ answered with the last one that does.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -39,34 +39,31 @@ BLOB_OF = {
 _LEAF_BITS = 32
 
 
-def open_leaf(
-    kind: ItemKind, index: int, submission: Submission, spec: RunSpec, blob: bytes
-) -> Opening:
-    """What answers a request for a leaf of a submission.
+Opener = Callable[[int], Opening]
+"""Opens the leaf with an index. Its trees are built once, because whoever asks for one leaf may ask for a thousand."""
+
+
+def opener(kind: ItemKind, submission: Submission, spec: RunSpec, blob: bytes) -> Opener:
+    """What answers requests for the leaves of one kind of a submission.
+
+    The opener raises `Rejected` for a data or trace leaf that does not exist, which nobody can be asked for.
 
     Args:
         blob: the bytes behind the root of this kind.
 
     Raises:
-        Rejected: the blob is not what was signed, or has no such data or trace leaf.
+        Rejected: the blob is not what was signed.
     """
     match kind:
         case ItemKind.DATA:
-            leaves = read_data_leaves(blob, submission, spec)
-            if index >= len(leaves):
-                raise Rejected(f"there are {len(leaves)} data leaves, and no {index}")
-            return Opening(
-                position=index, content=leaves[index], proof=MerkleTree(leaves).proof(index)
-            )
+            return _hashes_only(read_data_leaves(blob, submission, spec))
         case ItemKind.TRACE:
             trace = read_trace(blob, submission, spec)
-            if index >= len(trace):
-                raise Rejected(f"there are {len(trace)} trace leaves, and no {index}")
-            return _shown(trace, index)
+            return _bounded(_shown(trace), len(trace))
         case ItemKind.PAYLOAD:
-            return _shown(read_payload(blob, submission, spec).leaves(), index)
+            return _shown(read_payload(blob, submission, spec).leaves())
         case ItemKind.LOCAL:
-            return _local(read_local(blob, submission, spec), index)
+            return _local(read_local(blob, submission, spec))
         case _:
             raise Bug(f"a {kind.name} has no leaves")
 
@@ -100,26 +97,51 @@ def local_leaf_counts(model: ModelSpec) -> list[int]:
     return [-(-array.nbytes // LEAF_BYTES) for _, array in tensors]
 
 
-def _local(local: LocalState, index: int) -> Opening:
+def _local(local: LocalState) -> Opener:
     tensors = local_tensors(local)
-    own = [tensor_leaf(name, array.shape, tensor_root(array)) for name, array in tensors]
-    wanted, leaf = index >> _LEAF_BITS, index & ((1 << _LEAF_BITS) - 1)
-    outer = _shown(own, wanted)
-    opening = Opening(
-        position=0,
-        content=b"",
-        tensor_position=outer.position,
-        tensor=outer.content,
-        tensor_proof=outer.proof,
-    )
-    if outer.position != wanted:
-        return opening
-    data = np.ascontiguousarray(tensors[wanted][1]).astype("<f4", copy=False).tobytes()
-    inner = _shown([data[i : i + LEAF_BYTES] for i in range(0, len(data), LEAF_BYTES)], leaf)
-    return replace(opening, position=inner.position, content=inner.content, proof=inner.proof)
+    own = _shown([tensor_leaf(name, array.shape, tensor_root(array)) for name, array in tensors])
+
+    def open_(index: int) -> Opening:
+        wanted, leaf = index >> _LEAF_BITS, index & ((1 << _LEAF_BITS) - 1)
+        outer = own(wanted)
+        opening = Opening(
+            position=0,
+            content=b"",
+            tensor_position=outer.position,
+            tensor=outer.content,
+            tensor_proof=outer.proof,
+        )
+        if outer.position != wanted:
+            return opening
+        data = np.ascontiguousarray(tensors[wanted][1]).astype("<f4", copy=False).tobytes()
+        inner = _shown([data[i : i + LEAF_BYTES] for i in range(0, len(data), LEAF_BYTES)])(leaf)
+        return replace(opening, position=inner.position, content=inner.content, proof=inner.proof)
+
+    return open_
 
 
-def _shown(leaves: Sequence[bytes], index: int) -> Opening:
-    position = min(index, len(leaves) - 1)
+def _shown(leaves: Sequence[bytes]) -> Opener:
     tree = MerkleTree([Hash32(each) for each in leaf_hashes(leaves)])
-    return Opening(position=position, content=leaves[position], proof=tree.proof(position))
+
+    def open_(index: int) -> Opening:
+        position = min(index, len(leaves) - 1)
+        return Opening(position=position, content=leaves[position], proof=tree.proof(position))
+
+    return open_
+
+
+def _hashes_only(leaves: Sequence[Hash32]) -> Opener:
+    tree = MerkleTree(leaves)
+    return _bounded(
+        lambda index: Opening(position=index, content=leaves[index], proof=tree.proof(index)),
+        len(leaves),
+    )
+
+
+def _bounded(open_: Opener, count: int) -> Opener:
+    def bounded(index: int) -> Opening:
+        if index >= count:
+            raise Rejected(f"there are {count} such leaves, and no {index}")
+        return open_(index)
+
+    return bounded

@@ -10,7 +10,7 @@ import pytest
 from ledger.contracts.requests import ItemKind, Opening
 from miner.work import Work
 from node.contents import trace_leaf_count
-from node.openings import BLOB_OF, local_index, local_leaf_counts, local_tensors, open_leaf
+from node.openings import BLOB_OF, local_index, local_leaf_counts, local_tensors, opener
 from protocol.errors import Bug, OperatorError, Rejected
 from protocol.ids import ZERO32, Hash32
 from protocol.merkle import leaf_hash, node_hash, verify_proof
@@ -36,7 +36,7 @@ def work(desk: Desk) -> Work:
 
 
 def opened(desk: Desk, work: Work, kind: ItemKind, index: int) -> Opening:
-    return open_leaf(kind, index, work.submission, desk.spec, work.blobs[BLOB_OF[kind]])
+    return opener(kind, work.submission, desk.spec, work.blobs[BLOB_OF[kind]])(index)
 
 
 def stands(
@@ -98,7 +98,7 @@ def counts(desk: Desk) -> dict[ItemKind, int]:
 
 
 @pytest.mark.parametrize("kind", [ItemKind.DATA, ItemKind.TRACE, ItemKind.PAYLOAD])
-def test_open_leaf__every_leaf__stands_under_the_signed_root(
+def test_opener__every_leaf__stands_under_the_signed_root(
     desk: Desk, work: Work, kind: ItemKind
 ) -> None:
     count = counts(desk)[kind]
@@ -109,7 +109,7 @@ def test_open_leaf__every_leaf__stands_under_the_signed_root(
         assert not shows(work.submission, kind, index - 1 if index else 1, opening)
 
 
-def test_open_leaf__local_state__shows_tensor_and_leaf(desk: Desk, work: Work) -> None:
+def test_opener__local_state__shows_tensor_and_leaf(desk: Desk, work: Work) -> None:
     leaves = local_leaf_counts(desk.spec.model)
     names = [name for name, _ in local_tensors(LocalState.zeros(desk.spec.model))]
     assert names == sorted(names)
@@ -124,7 +124,7 @@ def test_open_leaf__local_state__shows_tensor_and_leaf(desk: Desk, work: Work) -
             assert names[tensor].encode() in opening.tensor
 
 
-def test_open_leaf__no_such_leaf__shows_the_last_one(desk: Desk, work: Work) -> None:
+def test_opener__no_such_leaf__shows_the_last_one(desk: Desk, work: Work) -> None:
     leaves = local_leaf_counts(desk.spec.model)
     chunks = counts(desk)[ItemKind.PAYLOAD]
     beyond = [
@@ -139,18 +139,18 @@ def test_open_leaf__no_such_leaf__shows_the_last_one(desk: Desk, work: Work) -> 
         assert not shows(work.submission, kind, 2, opening), "a leaf that exists can't be denied"
 
 
-def test_open_leaf__beyond_a_known_count_or_of_a_submission__is_refused(
+def test_opener__beyond_a_known_count_or_of_a_submission__is_refused(
     desk: Desk, work: Work
 ) -> None:
     for kind in (ItemKind.DATA, ItemKind.TRACE):
         with pytest.raises(Rejected):
             opened(desk, work, kind, counts(desk)[kind])
     with pytest.raises(Bug):
-        open_leaf(ItemKind.SUBMISSION, 0, work.submission, desk.spec, b"")
+        opener(ItemKind.SUBMISSION, work.submission, desk.spec, b"")
 
 
 @pytest.mark.parametrize("kind", list(BLOB_OF))
-def test_open_leaf__blob_of_another_submission__is_rejected(
+def test_opener__blob_of_another_submission__is_rejected(
     desk: Desk, work: Work, kind: ItemKind
 ) -> None:
     other = Hash32(bytes(32))
@@ -158,7 +158,7 @@ def test_open_leaf__blob_of_another_submission__is_rejected(
         work.submission, data_root=other, trace_root=other, payload_root=other, local_out=other
     )
     with pytest.raises(Rejected):
-        open_leaf(kind, 0, submission, desk.spec, work.blobs[BLOB_OF[kind]])
+        opener(kind, submission, desk.spec, work.blobs[BLOB_OF[kind]])
 
 
 def test_local_index__unknown_tensor__names_those_there_are(desk: Desk) -> None:
