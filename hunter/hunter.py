@@ -16,6 +16,7 @@ from hunter.behaviour import Behaviour
 from hunter.bounties import Bounties
 from hunter.cases import Case, CaseBook
 from hunter.evidence import equivocations, wrong_data
+from hunter.withheld import Seeker
 from ledger.contracts.faults import Evidence
 from ledger.errors import PAUSED, Reverted
 from ledger.event_types import FaultProven
@@ -53,6 +54,7 @@ class Hunter:
         self._auditor = Auditor(node, count=self._behaviour.audits)
         self._accuser = Accuser(node, self._behaviour)
         self._bounties = Bounties(node)
+        self._seeker = Seeker(node)
         self._cleared: dict[Round, set[Hash32]] = {}
 
     async def run(self) -> None:
@@ -71,7 +73,13 @@ class Hunter:
     async def step(self) -> None:
         """Catches up with the chain and does what there is to do now; what failed is tried again."""
         concluded = await self._node.tick()
-        for work in (self._hunt, self._prosecute, self._accuser.work, self._bounties.work):
+        for work in (
+            self._hunt,
+            self._seek,
+            self._prosecute,
+            self._accuser.work,
+            self._bounties.work,
+        ):
             try:
                 await work()
             except (Retryable, Rejected) as error:
@@ -96,6 +104,13 @@ class Hunter:
                 await self._collect(roster)
             await self._find_equivocations(roster)
             await self._find_wrong_data(roster)
+
+    async def _seek(self) -> None:
+        """Asks on chain for what is withheld, and reads what was answered."""
+        await self._seeker.work()
+        for evidence in self._seeker.evidence():
+            submission = evidence.signed.submission
+            self._open(evidence, submission.round, submission.miner)
 
     async def _collect(self, roster: Roster) -> None:
         chain = self._node.chain
@@ -211,5 +226,5 @@ class Hunter:
 
     def _is_done(self) -> bool:
         settled = self._last_epoch is not None and self._last_epoch in self._node.chain.settled()
-        pursued = self._cases.open_cases() or not (self._accuser.is_idle and self._bounties.is_idle)
-        return settled and not pursued
+        idle = self._accuser.is_idle and self._bounties.is_idle and not self._seeker.is_waiting()
+        return settled and idle and not self._cases.open_cases()

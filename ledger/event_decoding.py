@@ -14,6 +14,7 @@ from ledger.contracts.committee import Ruling
 from ledger.contracts.disputes import GameOutcome, Turn, position_from_abi
 from ledger.contracts.epochs import terms_from_abi
 from ledger.contracts.registry import Role
+from ledger.contracts.requests import item_from_abi, opening_from_abi, submission_from_abi
 from ledger.contracts.verdicts import Fault
 from ledger.errors import Undecodable
 from ledger.event_types import Event
@@ -72,11 +73,12 @@ _KINDS: dict[str, Callable[[int], int]] = {
     "outcome": GameOutcome,
     "ruling": Ruling,
 }
-
-
 _RECORDS: dict[str, Callable[[Values], object]] = {
     "children": lambda values: tuple(values.hash(place) for place in range(len(values))),
+    "item": item_from_abi,
+    "opening": opening_from_abi,
     "position": position_from_abi,
+    "submission": submission_from_abi,
     "terms": terms_from_abi,
 }
 

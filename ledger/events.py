@@ -251,6 +251,7 @@ def _event_sources(contracts: ContractAddresses) -> dict[Address, str]:
         contracts.verdicts: "Verdicts",
         contracts.disputes: "Disputes",
         contracts.committee: "Committee",
+        contracts.requests: "DataRequests",
     }
 
 

@@ -8,6 +8,7 @@ from ledger.contracts.disputes import Disputes
 from ledger.contracts.epochs import EpochManager
 from ledger.contracts.faults import ObjectiveFaults
 from ledger.contracts.registry import Registry
+from ledger.contracts.requests import DataRequests
 from ledger.contracts.rewards import RewardsDistributor
 from ledger.contracts.scores import ScoreRegistry
 from ledger.contracts.token import SynToken
@@ -31,3 +32,4 @@ class Contracts:
         self.disputes = Disputes(connection, addresses.disputes)
         self.committee = Committee(connection, addresses.committee)
         self.verdicts = Verdicts(connection, addresses.verdicts)
+        self.requests = DataRequests(connection, addresses.requests)
