@@ -6,7 +6,7 @@ import {IDutyBook} from "./interfaces/IDutyBook.sol";
 import {IEpochManager} from "./interfaces/IEpochManager.sol";
 import {IRegistry} from "./interfaces/IRegistry.sol";
 import {IRewardsDistributor} from "./interfaces/IRewardsDistributor.sol";
-import {Genesis, Params, Role} from "./interfaces/IRun.sol";
+import {Genesis, Params, Role, Terms} from "./interfaces/IRun.sol";
 import {IStakeVault} from "./interfaces/IStakeVault.sol";
 import {RunLib} from "./libraries/RunLib.sol";
 import {Hashes} from "@openzeppelin/contracts/utils/cryptography/Hashes.sol";
@@ -46,10 +46,11 @@ contract EpochManager is IEpochManager, IDutyBook {
     uint64 private immutable _beaconDelayBlocks;
 
     Params private _params;
+    Terms private _terms;
     ScheduleEntry[] private _schedule;
     mapping(uint64 round => mapping(uint8 purpose => uint64 targetBlock)) private _targets;
     mapping(uint64 round => mapping(uint8 purpose => bytes32 value)) private _beacons;
-    /// By slot << 64 | place.
+    /// By operator << 64 | place.
     mapping(uint256 key => Commit) private _commits;
     mapping(uint32 slot => mapping(uint64 place => Attestation)) private _attestations;
     mapping(uint64 round => bytes32 root) private _roots;
@@ -80,6 +81,17 @@ contract EpochManager is IEpochManager, IDutyBook {
         _beaconDelayBlocks = p.beaconDelayBlocks;
         // A commit is evidence until the end of the fraud window, the epoch of the round itself apart.
         ringSize = (uint64(p.fraudWindowEpochs) + 2) * p.roundsPerEpoch;
+        _terms = Terms({
+            fromEpoch: 1,
+            specHash: g.specHash,
+            judge: address(0),
+            datasetRoot: p.datasetRoot,
+            trainSamples: p.trainSamples,
+            datasetDepth: p.datasetDepth,
+            samplesPerRound: p.samplesPerRound,
+            steps: p.steps,
+            traceEvery: p.traceEvery
+        });
         _schedule.push(ScheduleEntry({fromEpoch: 1, specHash: g.specHash}));
         emit SpecScheduled(1, g.specHash);
     }
@@ -122,8 +134,8 @@ contract EpochManager is IEpochManager, IDutyBook {
         if (uint8(known >> 176) != uint8(Role.Miner)) revert NotMiner(msg.sender, round);
         // forge-lint: disable-next-line(unsafe-typecast)
         (address account, uint32 slot) = (address(uint160(known)), uint16(known >> 160));
-        Commit storage place = _commitPlace(round, slot);
-        bytes32 word = _commitWord(round, account, digest);
+        Commit storage place = _commitPlace(round, msg.sender);
+        bytes32 word = _commitWord(round, msg.sender, digest);
         if (uint256(place.word ^ word) & LAP_MASK == 0) revert AlreadyCommitted(round, slot);
         place.word = word;
         emit Committed(round, account, slot, digest);
@@ -312,8 +324,61 @@ contract EpochManager is IEpochManager, IDutyBook {
     }
 
     /// @inheritdoc IEpochManager
-    function isCommitted(uint64 round, address account, uint32 slot, bytes32 digest) external view returns (bool) {
-        return digest != 0 && _commitPlace(round, slot).word == _commitWord(round, account, digest);
+    function isCommitted(uint64 round, address operator, bytes32 digest) external view returns (bool) {
+        return digest != 0 && _commitPlace(round, operator).word == _commitWord(round, operator, digest);
+    }
+
+    /// @inheritdoc IEpochManager
+    function blockNumber() public view returns (uint64) {
+        return uint64(block.number);
+    }
+
+    /// @inheritdoc IEpochManager
+    function runningTime() external view returns (uint64) {
+        return time();
+    }
+
+    /// @inheritdoc IEpochManager
+    function runningBlock() external view returns (uint64) {
+        return blockNumber();
+    }
+
+    /// @inheritdoc IEpochManager
+    function termsAt(uint64) external view returns (Terms memory) {
+        return _terms;
+    }
+
+    /// @inheritdoc IEpochManager
+    function tally(uint64 round, uint32 minerSlot, bytes32 root, Ballot[] calldata ballots)
+        external
+        view
+        returns (Tally memory t)
+    {
+        uint64 epoch = epochOf(round);
+        uint32 count = registry.slotCount(Role.Validator);
+        uint256 next = 0;
+        for (uint32 slot = 0; slot < count; ++slot) {
+            address account = registry.slotAccount(Role.Validator, slot, epoch);
+            if (account == address(0)) continue;
+            uint256 weight = vault.stakeAt(account, epoch);
+            t.total += weight;
+            Attestation storage place = _attestations[slot][round % ringSize];
+            if (place.round != round) continue;
+            if (next == ballots.length || ballots[next].slot != slot) {
+                t.unopened += weight;
+                continue;
+            }
+            Ballot calldata ballot = ballots[next++];
+            if (ballot.root != place.root || keccak256(ballot.bitmap) != place.bitmapHash) {
+                revert BallotMismatch(round, slot);
+            }
+            if (ballot.root == root) t.forRoot += weight;
+            if (_hasBit(ballot.bitmap, minerSlot)) {
+                t.bitSet += weight;
+                t.setters |= uint32(1) << slot;
+            }
+        }
+        if (next != ballots.length) revert BallotMismatch(round, ballots[next].slot);
     }
 
     /// @inheritdoc IEpochManager
@@ -378,8 +443,12 @@ contract EpochManager is IEpochManager, IDutyBook {
         return (address(uint160(known)), Role(uint8(known >> 176)), uint16(known >> 160));
     }
 
-    function _commitPlace(uint64 round, uint32 slot) private view returns (Commit storage) {
-        return _commits[uint256(slot) << 64 | round % ringSize];
+    function _hasBit(bytes calldata bitmap, uint32 slot) private pure returns (bool) {
+        return slot / 8 < bitmap.length && uint8(bitmap[slot / 8]) >> (slot % 8) & 1 == 1;
+    }
+
+    function _commitPlace(uint64 round, address operator) private view returns (Commit storage) {
+        return _commits[uint256(uint160(operator)) << 64 | round % ringSize];
     }
 
     /// @dev In 256 bits, where no sum of three windows overflows; a time before the window wraps to a large one.

@@ -49,7 +49,7 @@ contract Registry is IRegistry, EIP712 {
 
     IStakeVault public immutable vault;
     IEpochManager public immutable epochs;
-    address public immutable faults;
+    address public immutable verdicts;
     bytes32 public immutable run;
 
     uint256 private immutable _minMinerStake;
@@ -72,7 +72,7 @@ contract Registry is IRegistry, EIP712 {
     constructor(Genesis memory g) EIP712("Syntience", "1") {
         vault = IStakeVault(g.addresses.vault);
         epochs = IEpochManager(g.addresses.epochs);
-        faults = g.addresses.faults;
+        verdicts = g.addresses.verdicts;
         run = RunLib.id(address(this), g.nonce);
         _minMinerStake = g.params.minMinerStake;
         _minValidatorStake = g.params.minValidatorStake;
@@ -137,7 +137,7 @@ contract Registry is IRegistry, EIP712 {
 
     /// @inheritdoc IRegistry
     function exclude(address account) external {
-        if (msg.sender != faults) revert OnlyFaults(msg.sender);
+        if (msg.sender != verdicts) revert OnlyFaults(msg.sender);
         uint64 epoch = epochs.currentEpoch();
         Account storage record = _accounts[account];
         uint16 count = record.faults;

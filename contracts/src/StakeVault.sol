@@ -24,7 +24,7 @@ contract StakeVault is IStakeVault {
     IRegistry public immutable registry;
     IEpochManager public immutable epochs;
     address public immutable scores;
-    address public immutable faults;
+    address public immutable verdicts;
 
     uint256 private immutable _unbondingS;
     uint256 private immutable _minMinerStake;
@@ -39,7 +39,7 @@ contract StakeVault is IStakeVault {
         registry = IRegistry(g.addresses.registry);
         epochs = IEpochManager(g.addresses.epochs);
         scores = g.addresses.scores;
-        faults = g.addresses.faults;
+        verdicts = g.addresses.verdicts;
         Params memory p = g.params;
         _unbondingS = p.unbondingS;
         _minMinerStake = p.minMinerStake;
@@ -92,7 +92,7 @@ contract StakeVault is IStakeVault {
 
     /// @inheritdoc IStakeVault
     function slash(address account, uint256 amount, address bountyTo, uint256 bounty) external returns (uint256 taken) {
-        if (msg.sender != faults && msg.sender != scores) revert OnlyJudge(msg.sender);
+        if (msg.sender != verdicts && msg.sender != scores) revert OnlyJudge(msg.sender);
         uint256 active = activeOf(account);
         uint256 fromActive = amount < active ? amount : active;
         uint256 unbonding = _unbonding[account].amount;

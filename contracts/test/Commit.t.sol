@@ -27,12 +27,12 @@ contract CommitTest is RunTest {
         vm.expectEmit(address(epochs));
         emit IEpochManager.Committed(1, miner.account, 1, DIGEST);
         _commit(miner.operator, 1);
-        assertTrue(epochs.isCommitted(1, miner.account, 1, DIGEST));
-        assertFalse(epochs.isCommitted(1, miner.account, 0, DIGEST));
-        assertFalse(epochs.isCommitted(1, validator.account, 1, DIGEST));
-        assertFalse(epochs.isCommitted(11, miner.account, 1, DIGEST));
-        assertFalse(epochs.isCommitted(1, miner.account, 1, keccak256("other")));
-        assertFalse(epochs.isCommitted(2, miner.account, 1, 0));
+        assertTrue(epochs.isCommitted(1, miner.operator, DIGEST));
+        assertFalse(epochs.isCommitted(1, miner.account, DIGEST));
+        assertFalse(epochs.isCommitted(1, validator.operator, DIGEST));
+        assertFalse(epochs.isCommitted(11, miner.operator, DIGEST));
+        assertFalse(epochs.isCommitted(1, miner.operator, keccak256("other")));
+        assertFalse(epochs.isCommitted(2, miner.operator, 0));
     }
 
     function test_commit_revertsBeforeAndAfterTheWindow() public {
@@ -87,8 +87,8 @@ contract CommitTest is RunTest {
         _commit(miner.operator, 1);
         goTo(epochs.putOpens(11));
         _commit(miner.operator, 11);
-        assertTrue(epochs.isCommitted(11, miner.account, 1, DIGEST));
-        assertFalse(epochs.isCommitted(1, miner.account, 1, DIGEST));
+        assertTrue(epochs.isCommitted(11, miner.operator, DIGEST));
+        assertFalse(epochs.isCommitted(1, miner.operator, DIGEST));
     }
 
     function testFuzz_commit_lastsThroughTheFraudWindow(uint8 rounds) public {
@@ -99,6 +99,6 @@ contract CommitTest is RunTest {
             goTo(epochs.putOpens(round));
             _commit(miner.operator, round);
         }
-        assertTrue(epochs.isCommitted(1, miner.account, 1, DIGEST));
+        assertTrue(epochs.isCommitted(1, miner.operator, DIGEST));
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 pragma solidity 0.8.37;
 
-import {Params} from "./IRun.sol";
+import {Params, Terms} from "./IRun.sol";
 
 /// @title Epoch manager
 /// @notice The clock of the run, its beacons, the miners' commits, the validators' attestations and finalised roots.
@@ -47,6 +47,25 @@ interface IEpochManager {
         bytes32 root;
         bytes32 bitmapHash;
     }
+
+    /// @notice An attestation, opened.
+    struct Ballot {
+        uint32 slot;
+        bytes32 root;
+        bytes bitmap;
+    }
+
+    /// @notice How a round's attestations stand on one miner and one root, as far as they are opened.
+    struct Tally {
+        uint256 total;
+        uint256 forRoot;
+        uint256 bitSet;
+        uint256 unopened;
+        uint32 setters;
+    }
+
+    error Paused();
+    error BallotMismatch(uint64 round, uint32 slot);
 
     event SpecScheduled(uint64 indexed fromEpoch, bytes32 specHash);
     /// @notice The beacon will be the hash of `targetBlock`. A second one for a round: the first target expired.
@@ -147,9 +166,18 @@ interface IEpochManager {
     /// @notice The block that a round's beacon is taken from; 0 while not fixed.
     function beaconTarget(uint64 round, uint8 purpose) external view returns (uint64);
 
-    /// @notice Whether the account in a slot committed this digest in a round. False too once the round is so old that
-    /// its place was used again; places last longer than the fraud window.
-    function isCommitted(uint64 round, address account, uint32 slot, bytes32 digest) external view returns (bool);
+    function blockNumber() external view returns (uint64);
+    function runningTime() external view returns (uint64);
+    function runningBlock() external view returns (uint64);
+    function termsAt(uint64 epoch) external view returns (Terms memory);
+    function tally(uint64 round, uint32 minerSlot, bytes32 root, Ballot[] calldata ballots)
+        external
+        view
+        returns (Tally memory);
+
+    /// @notice Whether an operator committed this digest in a round. False too once the round is so old that its place
+    /// was used again; places last longer than the fraud window.
+    function isCommitted(uint64 round, address operator, bytes32 digest) external view returns (bool);
 
     /// @notice A validator's attestation of a round; all zero if there is none (any more).
     function attestation(uint64 round, uint32 slot) external view returns (Attestation memory);
