@@ -24,6 +24,11 @@ class Fault(IntEnum):
     COMPUTATION = 7
     STATE_ROOT = 8
 
+    @property
+    def slug(self) -> str:
+        """The fault's name in files and on command lines, such as ``wrong-data``."""
+        return self.name.lower().replace("_", "-")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:

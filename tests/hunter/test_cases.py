@@ -10,7 +10,7 @@ import pytest
 
 from hunter.cases import CaseBook
 from hunter.evidence import wrong_data
-from ledger.contracts.faults import EquivocationEvidence, Evidence
+from ledger.contracts.evidence import EquivocationEvidence, Evidence
 from miner.work import Work
 from node.journal import Journal
 from protocol.ids import Round
