@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from hunter.cases import Case, CaseBook
 from hunter.objections import objection_to
-from ledger.contracts.verdicts import Fault
+from ledger.contracts.verdicts import slash_bps_of
 from ledger.errors import Reverted
 from ledger.event_types import (
     BondWithdrawn,
@@ -27,7 +27,6 @@ from ledger.event_types import (
 from node.node import Node
 from protocol.hashing import abi_words, keccak256
 from protocol.ids import Address, Hash32, Round, Units
-from protocol.spec import ChainParams
 
 logger = logging.getLogger(__name__)
 
@@ -213,21 +212,6 @@ class Prosecutor:
             return
         call = node.chain.contracts.verdicts.withdraw_credit_call()
         await node.outbox.submit(call, f"credit/{len(credited)}")
-
-
-def slash_bps_of(kind: Fault, params: ChainParams) -> int:
-    """What a fault costs, in 1/10,000 of the stake: how grave it is."""
-    match kind:
-        case Fault.NONE:
-            return 0
-        case Fault.EQUIVOCATION | Fault.WRONG_SPEC:
-            return params.equivocation_slash_bps
-        case Fault.NATIVE_COMPUTATION:
-            return params.native_slash_bps
-        case Fault.COMPUTATION | Fault.STATE_ROOT:
-            return params.computation_slash_bps
-        case _:
-            return params.wrong_data_slash_bps
 
 
 def _place(event: Event) -> tuple[int, int]:
