@@ -8,6 +8,7 @@ from hunter.audit import Auditor
 from hunter.cases import CaseBook
 from hunter.prosecutor import Prosecutor
 from hunter.search import Search
+from hunter.withheld import Seeker
 from ledger.errors import Reverted
 from node.follower import Step
 from node.node import Node
@@ -30,6 +31,7 @@ class Hunter:
         self._last_epoch = last_epoch
         self._cases = CaseBook(node.journal)
         self._search = Search(node, self._cases)
+        self._seeker = Seeker(node)
         self._prosecutor = Prosecutor(node, self._cases)
         self._auditor = Auditor(node)
 
@@ -42,7 +44,12 @@ class Hunter:
     async def step(self) -> None:
         """Catches up with the chain and does what there is to do now; what failed is tried again."""
         concluded = await self._node.tick()
-        for work in (self._search.look, self._prosecutor.prosecute, self._prosecutor.collect):
+        for work in (
+            self._search.look,
+            self._seek,
+            self._prosecutor.prosecute,
+            self._prosecutor.collect,
+        ):
             try:
                 await work()
             except (Retryable, Rejected) as error:
@@ -50,6 +57,12 @@ class Hunter:
             except Reverted as error:
                 logger.warning("refused by the contract: %s", error)
         await self._audit(concluded)
+
+    async def _seek(self) -> None:
+        """Asks on chain for what is withheld, and reads what was answered."""
+        await self._seeker.work()
+        for evidence in self._seeker.evidence():
+            self._search.open_case(evidence)
 
     async def _audit(self, steps: list[Step]) -> None:
         for step in steps:
@@ -60,7 +73,7 @@ class Hunter:
 
     async def _is_done(self) -> bool:
         settled = self._last_epoch is not None and self._last_epoch in self._node.chain.settled()
-        if not settled or self._prosecutor.is_waiting():
+        if not settled or self._prosecutor.is_waiting() or self._seeker.is_waiting():
             return False
         try:
             await self._prosecutor.withdraw_bonds()

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from hunter.cases import Case, CaseBook
 from hunter.objections import objection_to
 from ledger.contracts.verdicts import slash_bps_of
-from ledger.errors import Reverted
+from ledger.errors import PAUSED, Reverted
 from ledger.event_types import (
     BondWithdrawn,
     BountyCredited,
@@ -66,6 +66,8 @@ class Prosecutor:
             try:
                 await self._advance(case)
             except Reverted as error:
+                if error.name == PAUSED:
+                    return
                 logger.warning("case %s is lost: %s", case.key, error)
                 self._cases.close(case)
 

@@ -75,7 +75,7 @@ class Search:
         for evidence in equivocations(
             signed, domain=self._node.run_file.domain, beacon=roster.beacon
         ):
-            self._open(evidence)
+            self.open_case(evidence)
 
     async def _examine(self, roster: Roster) -> None:
         """What each miner committed. All miners at once: one whose data come slowly must not keep us from proving the others'
@@ -88,7 +88,7 @@ class Search:
         for publication in self._node.exchange.committed(roster).values():
             evidence = wrong_spec(publication.signed, terms.spec_hash)
             if evidence is not None:
-                self._open(evidence)
+                self.open_case(evidence)
             else:
                 rest.append(publication)
         await asyncio.gather(
@@ -116,7 +116,7 @@ class Search:
         found = await asyncio.to_thread(wrong_data, publication.signed, leaves, node.dataset)
         self._right_data.add(name)
         if found is not None:
-            self._open(found)
+            self.open_case(found)
 
     async def _check_local(self, signed: SignedSubmission, roster: Roster) -> None:
         name = (roster.round, roster.commits[signed.submission.miner])
@@ -129,7 +129,7 @@ class Search:
             return
         self._in_line.add(name)
         if found is not None:
-            self._open(found)
+            self.open_case(found)
 
     async def _out_of_line(self, signed: SignedSubmission) -> LocalStateEvidence | None:
         """Looks at the round carried from, and only then at all between."""
@@ -178,7 +178,8 @@ class Search:
         found: Mapping[Address, Publication] = exchange.committed(roster)
         return found[miner].signed if miner in found else None
 
-    def _open(self, evidence: Evidence) -> None:
+    def open_case(self, evidence: Evidence) -> None:
+        """Opens a case, unless there is or was one for this miner, round and kind."""
         if self._cases.add(evidence):
             accused = evidence.accused.submission
             logger.warning(

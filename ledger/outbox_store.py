@@ -37,7 +37,7 @@ from sqlalchemy.engine import Connection as DatabaseConnection
 
 from ledger.abi import AbiValue
 from ledger.database import open_database
-from ledger.errors import Reverted, StoreBusy, StoreForeign
+from ledger.errors import PAUSED, Reverted, StoreBusy, StoreForeign
 from ledger.json_rpc import Json
 from ledger.reverts import named_revert, revert_error
 from ledger.transactions import Call, Fees, Receipt
@@ -94,7 +94,7 @@ _ATTEMPTS = Table(
 
 EXPIRED = "Expired"
 """Reason to give a call up: its window closed."""
-_PASSING = (EXPIRED, "Paused")
+_PASSING = (EXPIRED, PAUSED)
 """Refusals of a moment. A pause of the run moves windows: a call that came too late may be in time again."""
 
 

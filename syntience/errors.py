@@ -1,7 +1,7 @@
 """Everything that can go wrong in the shell, one tree.
 
     OperatorError  ConfigError, DataMissing, DownloadFailed, PortInUse, ToolMissing, ChildFailed, UnwritableOutput,
-                   StakingRefused, GovernanceRefused, HuntingRefused, RoleMismatch
+                   StakingRefused, RequestRefused, GovernanceRefused, HuntingRefused, RoleMismatch
     SyntienceError Interrupted
 
 The command line turns each into one line and an exit status (`syntience.cli.app`).
@@ -56,6 +56,10 @@ class GovernanceRefused(OperatorError):
 
 class HuntingRefused(OperatorError):
     """There is no such evidence, or it would be refused, or there is no bond for it; nothing was sent."""
+
+
+class RequestRefused(OperatorError):
+    """What is asked for can't be asked for on chain; nothing was sent."""
 
 
 class RoleMismatch(OperatorError):

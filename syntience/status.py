@@ -33,6 +33,7 @@ class AccountStatus:
         operator: the newest one; None for an account that was never registered.
         stake: active now; it counts from the next epoch's snapshot on.
         unlock_time: after this second the unbonding stake can be withdrawn.
+        games: open against the account; none of its stake leaves meanwhile.
         earned: in all final settlements together.
         slashed: lost to proven faults and missed reveals.
         refunds, bonds: waiting to be collected, besides what was earned and not claimed.
@@ -48,6 +49,7 @@ class AccountStatus:
     stake: Units
     unbonding: Units
     unlock_time: int
+    games: int
     earned: Units
     claimed: Units
     slashed: Units
@@ -208,6 +210,7 @@ async def _account(
         stake=await vault.active_of(owner),
         unbonding=unbonding.amount,
         unlock_time=unbonding.unlock_time,
+        games=await vault.locks_of(owner),
         earned=newest[1].cumulative if newest else Units(0),
         claimed=await rewards.claimed_of(owner),
         slashed=Units(sum(event.taken for event in lost)),

@@ -14,7 +14,7 @@ from protocol.ids import ZERO32, Address, Epoch, Hash32, Slot, Units
 class EpochScores:
     """Which validators' slots committed, revealed and were penalised for an epoch, and the stake behind it.
 
-    `total_stake` is 0 before the first reveal.
+    `total_stake` is 0 before the first commit.
     """
 
     committed: frozenset[Slot]

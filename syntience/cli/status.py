@@ -124,6 +124,8 @@ def _account_lines(account: AccountStatus, time: int) -> Iterator[tuple[str, str
     if account.unbonding:
         left_s = max(0, account.unlock_time + 1 - time)
         yield "unbonding", f"{shown(account.unbonding)}, locked for {left_s:,} s more"
+    if account.games:
+        yield "games", f"{account.games} open against it; no stake leaves before they are over"
     yield "earned", shown(account.earned)
     yield "claimed", shown(account.claimed)
     yield "slashed", f"{shown(account.slashed)}, {account.faults} faults proven"

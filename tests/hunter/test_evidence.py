@@ -15,6 +15,7 @@ from hunter.evidence import (
     bad_encoding,
     equivocations,
     wrong_data,
+    wrong_leaf,
     wrong_spec,
 )
 from miner.work import Work
@@ -174,3 +175,19 @@ def test_bad_chunk__opened_alone__must_stand_under_the_signed_root(desk: Desk, w
     assert bad_chunk(signed, chunk=0, leaf=leaves[1], proof=proof) is None
     deep = [some_hash(f"{level}") for level in range(MOST_SIBLINGS + 1)]
     assert bad_chunk(signed, chunk=0, leaf=leaves[0], proof=deep) is None
+
+
+def test_wrong_leaf__one_leaf_shown__is_the_same_evidence_as_all_of_them(
+    desk: Desk, work: Work
+) -> None:
+    leaves = [desk.dataset.leaf_hash(sample) for sample in desk.assigned(MINERS[0])]
+    leaves[3] = some_hash("a nicer sample")
+    tree = MerkleTree(leaves)
+    signed = desk.publish(work, KEY, data_root=tree.root).signed
+
+    def shown(index: int) -> object:
+        proof = tree.proof(index)
+        return wrong_leaf(signed, index, claimed=leaves[index], proof=proof, dataset=desk.dataset)
+
+    assert shown(3) == wrong_data(signed, leaves, desk.dataset)
+    assert shown(2) is None
