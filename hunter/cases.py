@@ -19,6 +19,7 @@ from protocol.ids import Address, Hash32, Round
 from protocol.submission import SignedSubmission, Submission
 
 _INDEX = "cases"
+_OVER, _UNSOUND = b"\1", b"\2"
 _OLD_KINDS = (Fault.EQUIVOCATION, Fault.WRONG_DATA)
 
 
@@ -46,14 +47,18 @@ class CaseBook:
                 self._open[key] = case
 
     def add(self, evidence: Evidence) -> bool:
-        """Opens a case, durably; returns False if there is or was one for this miner, round and kind."""
-        case = _case(_new_key(evidence), evidence)
+        """Opens a case, durably; returns False if there is or was one for this miner, round and kind, with sound evidence or this."""
+        case, data = _case(_new_key(evidence), evidence), evidence_json.to_bytes(evidence)
         old_key = _old_key(case.miner, case.round)
-        if case.key in self._keys or (case.kind in _OLD_KINDS and old_key in self._keys):
+        if case.kind in _OLD_KINDS and old_key in self._keys:
             return False
-        self._journal.note(f"case/{case.key}", evidence_json.to_bytes(evidence))
-        self._journal.note(_INDEX, canonical.dumps([*self._keys, case.key]))
-        self._keys.append(case.key)
+        if case.key in self._keys and not self._is_better(case.key, data):
+            return False
+        self._journal.note(f"case/{case.key}", data)
+        self._journal.forget(f"closed/{case.key}")
+        if case.key not in self._keys:
+            self._journal.note(_INDEX, canonical.dumps([*self._keys, case.key]))
+            self._keys.append(case.key)
         self._open[case.key] = case
         return True
 
@@ -67,8 +72,19 @@ class CaseBook:
 
     def close(self, case: Case) -> None:
         """Ends a case, proven or lost."""
-        self._journal.note(f"closed/{case.key}", b"\1")
+        self._end(case, _OVER)
+
+    def drop(self, case: Case) -> None:
+        """Ends a case whose evidence would be refused; nothing was at stake, and other evidence opens it again."""
+        self._end(case, _UNSOUND)
+
+    def _end(self, case: Case, how: bytes) -> None:
+        self._journal.note(f"closed/{case.key}", how)
         self._open.pop(case.key, None)
+
+    def _is_better(self, key: str, data: bytes) -> bool:
+        unsound = self._journal.noted(f"closed/{key}") == _UNSOUND
+        return unsound and self._journal.noted(f"case/{key}") != data
 
     def _is_closed(self, key: str) -> bool:
         return bool(self._journal.noted(f"closed/{key}"))

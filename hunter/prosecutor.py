@@ -113,10 +113,13 @@ class Prosecutor:
         if not outbox.known(f"accuse/{case.key}"):
             if self._has_graver(case):
                 return
-            reason = await self._why_not(case)
-            if reason is not None:
-                logger.info("case %s is closed: %s", case.key, reason)
+            if await self._is_judged(case):
                 self._cases.close(case)
+                return
+            reason = await objection_to(case.evidence, node.chain.contracts, node.run_file)
+            if reason is not None:
+                logger.warning("case %s is dropped: %s", case.key, reason)
+                self._cases.drop(case)
                 return
         await self._approve()
         salt = self._salt(case)
@@ -139,16 +142,13 @@ class Prosecutor:
             for other in self._cases.open_cases()
         )
 
-    async def _why_not(self, case: Case) -> str | None:
-        """Why a bond would be at stake for nothing."""
-        node = self._node
-        params, contracts = node.run_file.spec.chain, node.chain.contracts
-        verdict = await contracts.verdicts.verdict_of(case.miner, case.round)
-        if verdict is not None and (
+    async def _is_judged(self, case: Case) -> bool:
+        """Whether a fault as grave is proven already, so that there is nothing to be had."""
+        node, params = self._node, self._node.run_file.spec.chain
+        verdict = await node.chain.contracts.verdicts.verdict_of(case.miner, case.round)
+        return verdict is not None and (
             slash_bps_of(verdict.kind, params) >= slash_bps_of(case.kind, params)
-        ):
-            return f"a fault as grave is proven already, {verdict.kind.slug}"
-        return await objection_to(case.evidence, contracts, node.run_file)
+        )
 
     async def _approve(self) -> None:
         node = self._node

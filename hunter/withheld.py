@@ -110,12 +110,17 @@ class Seeker:
     def _evidence_in(
         self, event: ItemAnswered, signed: SignedSubmission
     ) -> WrongDataEvidence | BadEncodingEvidence | None:
-        index, opening = event.item.index, event.opening
+        # Of an item that does not exist, the last leaf is shown.
+        opening = event.opening
         if event.item.kind is ItemKind.PAYLOAD:
-            return bad_chunk(signed, chunk=index, leaf=opening.content, proof=opening.proof)
+            return bad_chunk(
+                signed, chunk=opening.position, leaf=opening.content, proof=opening.proof
+            )
+        if opening.position >= self._node.run_file.spec.chain.samples_per_round:
+            return None
         return wrong_leaf(
             signed,
-            index,
+            opening.position,
             claimed=Hash32(opening.content),
             proof=opening.proof,
             dataset=self._node.dataset,

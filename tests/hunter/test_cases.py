@@ -119,6 +119,23 @@ def test_add__another_kind__is_a_case_of_its_own(
         ]
 
 
+def test_drop__unsound_evidence__makes_room_for_other_but_not_for_itself(
+    tmp_path: Path, equivocation: EquivocationEvidence
+) -> None:
+    turned = EquivocationEvidence(first=equivocation.second, second=equivocation.first)
+    with opened(tmp_path) as book:
+        book.add(equivocation)
+        book.drop(book.open_cases()[0])
+        assert not book.add(equivocation)
+    with opened(tmp_path) as book:
+        assert book.open_cases() == []
+        assert book.add(turned)
+        assert not book.add(equivocation), "one is open"
+    with opened(tmp_path) as book:
+        assert [case.evidence for case in book.open_cases()] == [turned]
+        assert len(book.all_cases()) == 1
+
+
 def test_all_cases__closed_ones__are_still_there(tmp_path: Path, equivocation: Evidence) -> None:
     with opened(tmp_path) as book:
         book.add(equivocation)
