@@ -1,16 +1,25 @@
-"""From signed submissions to evidence that a contract can check alone. Pure."""
+"""From signed submissions and opened leaves to evidence that a contract can check alone. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
-from ledger.contracts.faults import EquivocationEvidence, WrongDataEvidence
+from ledger.contracts.evidence import (
+    BadEncodingEvidence,
+    EquivocationEvidence,
+    WrongDataEvidence,
+    WrongSpecEvidence,
+)
 from protocol.assignment import assigned_sample
 from protocol.ids import Hash32
-from protocol.merkle import MerkleTree
+from protocol.merkle import MerkleTree, leaf_hash, verify_proof
 from protocol.submission import Domain, SignedSubmission
+from training.chunk import is_canonical_chunk
 from training.dataset import TokenDataset
+
+MOST_SIBLINGS = 40
+"""The deepest payload tree that the contract looks at."""
 
 
 def equivocations(
@@ -36,6 +45,13 @@ def equivocations(
             first, second, *_ = versions.values()
             found.append(EquivocationEvidence(first=first, second=second))
     return found
+
+
+def wrong_spec(signed: SignedSubmission, registered: Hash32) -> WrongSpecEvidence | None:
+    """A committed submission for the canonical beacon, held against the hash of the spec of its round."""
+    if signed.submission.spec_hash == registered:
+        return None
+    return WrongSpecEvidence(signed=signed)
 
 
 def wrong_data(
@@ -83,6 +99,43 @@ def wrong_leaf(
         true_leaf=true_leaf,
         true_proof=dataset.proof(sample),
     )
+
+
+def bad_encoding(signed: SignedSubmission, leaves: Sequence[bytes]) -> BadEncodingEvidence | None:
+    """The first chunk of an opened payload that no encoder writes; None if there is none.
+
+    Args:
+        signed: a committed submission for the canonical beacon.
+        leaves: all chunks, in order; None is returned where they are not what was signed.
+    """
+    bad = next((i for i, leaf in enumerate(leaves) if not is_canonical_chunk(leaf)), None)
+    if bad is None:
+        return None
+    proof = MerkleTree([leaf_hash(leaf) for leaf in leaves]).proof(bad)
+    return bad_chunk(signed, chunk=bad, leaf=leaves[bad], proof=proof)
+
+
+def bad_chunk(
+    signed: SignedSubmission, *, chunk: int, leaf: bytes, proof: Sequence[Hash32]
+) -> BadEncodingEvidence | None:
+    """One opened chunk that no encoder writes; None if one may have, or if it is not what was signed.
+
+    Args:
+        signed: a committed submission for the canonical beacon.
+        chunk: its number, the index of its leaf.
+        leaf: its bytes.
+        proof: its siblings under the payload root, bottom-up.
+    """
+    stands = len(proof) <= MOST_SIBLINGS and verify_proof(
+        root=signed.submission.payload_root,
+        leaf=leaf_hash(leaf),
+        index=chunk,
+        proof=proof,
+        depth=len(proof),
+    )
+    if not stands or is_canonical_chunk(leaf):
+        return None
+    return BadEncodingEvidence(signed=signed, chunk=chunk, leaf=leaf, proof=tuple(proof))
 
 
 def _assigned(signed: SignedSubmission, index: int, dataset: TokenDataset) -> int:
