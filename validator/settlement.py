@@ -138,8 +138,10 @@ class Settler:
         ]
         for index, cell in candidates:
             key = f"challenge-leaf/{post.epoch}/{post.attempt}/{index}/{cell}"
-            if (index, cell) in tried or node.outbox.known(key):
+            if (index, cell) in tried:
                 continue
+            if node.outbox.known(key):
+                return  # on its way
             await self._approve()
             call = chain.contracts.rewards.challenge_leaf_call(
                 post.epoch, attempt=post.attempt, index=index, cell=cell
