@@ -214,7 +214,7 @@ def build_spec(
         model=preset.model,
         data=data,
         inner=inner,
-        codec=CodecSpec(version=1, chunk=4096, k=64, bits=2, feedback="0.95"),
+        codec=CodecSpec(version=2, chunk=4096, k=64, bits=2, feedback="0.95"),
         outer=OuterSpec(alpha="1.25", top_g=15, newcomer_slots=3),
         scoring=ScoringSpec(
             beta_fraction="0.2",
