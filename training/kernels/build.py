@@ -1,6 +1,6 @@
 """Compiles the kernels once, with the first compiler found, and says where the library is.
 
-`scripts/setup` runs this module, so that no training waits for a compiler; where the package was installed otherwise, the first
+`scripts/setup` calls it, so that no training waits for a compiler; where the package was installed otherwise, the first
 use does. Only flags that every compiler takes alike: the source chooses vector code by itself, and `-ffp-contract=off` forbids
 fused operations that would change bits.
 """
@@ -89,7 +89,3 @@ def _build(target: Path) -> Path:
         f"the codec's kernels can't be built: {said}",
         "install a C compiler (Debian: apt install gcc) or `pip install ziglang`",
     )
-
-
-if __name__ == "__main__":
-    sys.stdout.write(f"{library_path()}\n")
