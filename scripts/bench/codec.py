@@ -117,7 +117,7 @@ def _pseudo_gradients(text: Path | None) -> list[tuple[NDArray[np.float32], Payl
         params, locals_ = initial_parameters(MODEL), [LocalState.zeros(MODEL)] * WORKERS
         sent = []
         for round_ in range(ROUNDS):
-            payloads = []
+            payloads, losses = [], []
             for worker in range(WORKERS):
                 chosen = rng.integers(0, dataset.spec.train_samples, INNER.steps * INNER.batch)
                 done = train_round(
@@ -131,12 +131,13 @@ def _pseudo_gradients(text: Path | None) -> list[tuple[NDArray[np.float32], Payl
                 )
                 locals_[worker] = done.local_out
                 payloads.append(done.payload)
+                losses.append(done.mean_loss)
                 if round_ >= WARM:
                     # What is left of the feedback and what was sent are together what was compressed.
                     flat = done.payload.layout.flat.flatten(done.local_out.e)
                     sent.append((flat + done.payload.dense_flat(), done.payload))
             params = aggregate(params, payloads, OUTER)
-            print(f"  round {round_ + 1}: loss {done.mean_loss:.3f}", flush=True)
+            print(f"  round {round_ + 1}: loss {sum(losses) / WORKERS:.3f}", flush=True)
     return sent
 
 
@@ -147,7 +148,7 @@ def _default_corpus() -> list[str]:
 def _relative(pairs: list[tuple[NDArray[np.float32], NDArray[np.float32]]]) -> float:
     error = sum(float(np.sum((exact - sent).astype(np.float64) ** 2)) for exact, sent in pairs)
     whole = sum(float(np.sum(exact.astype(np.float64) ** 2)) for exact, _ in pairs)
-    return (error / whole) ** 0.5
+    return float((error / whole) ** 0.5)
 
 
 def _uniform_four_levels(
