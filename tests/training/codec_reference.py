@@ -6,6 +6,7 @@ transport bytes that knows rANS only by its definition.
 
 from __future__ import annotations
 
+import itertools
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -294,3 +295,29 @@ class _Bits:
             else:
                 found.append(1 << length - 1 | self.take(length - 1))
         return found
+
+
+def slow_is_canonical(leaf: bytes, size: int, bits: int) -> bool:
+    """Whether an encoder can have written this chunk of at most `size` values."""
+    tail = 5
+    for k in range(1, size + 2):
+        index_bytes, code_bytes = -(-k * INDEX_BITS // 8), -(-k * bits // 8)
+        if index_bytes + code_bytes + tail == len(leaf):
+            break
+    else:
+        return False
+    index_field = int.from_bytes(leaf[:index_bytes], "little")
+    code_field = int.from_bytes(leaf[index_bytes : index_bytes + code_bytes], "little")
+    if index_field >> k * INDEX_BITS or code_field >> k * bits:
+        return False
+    indices = [index_field >> INDEX_BITS * i & (1 << INDEX_BITS) - 1 for i in range(k)]
+    word, ratio = struct.unpack("<IB", leaf[-tail:])
+    if word == 0:
+        return ratio == 0 and code_field == 0 and indices == list(range(k))
+    scale = struct.unpack("<f", leaf[-tail:-1])[0]
+    if not float(MIN_SCALE) <= scale <= float(MAX_SCALE) or nearest_scale(scale) != scale:
+        return False
+    if ratio >= RATIOS or (bits == 1 and ratio):
+        return False
+    ascending = all(first < second for first, second in itertools.pairwise(indices))
+    return ascending and indices[-1] < size
