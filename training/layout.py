@@ -105,8 +105,8 @@ class ChunkLayout:
 
     @property
     def transport_bytes(self) -> int:
-        """The most bytes that a payload takes on the wire."""
-        return HEADER_BYTES + 12 + 1024 + 8 * self.entries + 16 * self.chunks
+        """The most bytes that a payload may take on the wire: coding never costs more than the canonical form."""
+        return HEADER_BYTES + TABLE_BYTES + self.canonical_bytes
 
     def positions(self, indices: NDArray[np.uint16]) -> NDArray[np.int64]:
         """(E,) where entries with these indices inside their chunks lie in the flat vector."""
@@ -117,6 +117,7 @@ class ChunkLayout:
 
 
 HEADER_BYTES = 16
+TABLE_BYTES = 12 + 1024  # lengths and frequencies, at most
 
 
 def count(shape: Shape) -> int:
