@@ -21,14 +21,14 @@ class Terms:
     """
 
     from_epoch: Epoch
-    spec_hash: Hash32
-    judge: Address
-    dataset_root: Hash32
     train_samples: int
-    dataset_depth: int
     samples_per_round: int
     steps: int
     trace_every: int
+    dataset_depth: int
+    spec_hash: Hash32
+    judge: Address
+    dataset_root: Hash32
 
 
 def terms_of(spec: RunSpec, *, from_epoch: Epoch, judge: Address) -> Terms:

@@ -401,7 +401,7 @@ contract RewardsDistributor is IRewardsDistributor {
             root: place.root,
             amount: place.amount,
             pot: place.pot,
-            bond: uint128(_settlementBond),
+            bond: _settlementBond.toUint128(),
             answered: place.answered
         });
     }

@@ -257,14 +257,14 @@ def terms_from_abi(record: Values) -> Terms:
     """The struct ``Terms``."""
     return Terms(
         from_epoch=Epoch(record.integer(0)),
-        spec_hash=record.hash(1),
-        judge=record.address(2),
-        dataset_root=record.hash(3),
-        train_samples=record.integer(4),
+        train_samples=record.integer(1),
+        samples_per_round=record.integer(2),
+        steps=record.integer(3),
+        trace_every=record.integer(4),
         dataset_depth=record.integer(5),
-        samples_per_round=record.integer(6),
-        steps=record.integer(7),
-        trace_every=record.integer(8),
+        spec_hash=record.hash(6),
+        judge=record.address(7),
+        dataset_root=record.hash(8),
     )
 
 

@@ -23,6 +23,28 @@ library MerkleSha256 {
         if (leaves > 1) depth = Math.log2(leaves - 1) + 1;
     }
 
+    /// @notice The node above 2^k nodes that stand side by side in a tree. `nodes.length` must be a power of two.
+    function nodeAbove(bytes32[] calldata nodes) internal view returns (bytes32 node) {
+        assembly ("memory-safe") {
+            // One spare word before the nodes holds the prefix byte of the first pair; that of a later pair goes over the
+            // last byte of the pair before it, which is hashed by then.
+            let buffer := add(mload(0x40), 0x20)
+            let size := shl(5, nodes.length)
+            calldatacopy(buffer, nodes.offset, size)
+            for {} gt(size, 0x20) { size := shr(1, size) } {
+                let out := buffer
+                let end := add(buffer, sub(size, 1))
+                for { let pair := sub(buffer, 1) } lt(pair, end) { pair := add(pair, 0x40) } {
+                    mstore8(pair, 1)
+                    // Only fails for want of gas.
+                    if iszero(staticcall(gas(), 2, pair, 0x41, out, 0x20)) { revert(0, 0) }
+                    out := add(out, 0x20)
+                }
+            }
+            node := mload(buffer)
+        }
+    }
+
     /// @notice Whether `leaf` (a leaf hash) stands at `index` under `root` in a tree of exactly this depth.
     /// @param proof Siblings bottom-up, at most 64 of them.
     function verify(bytes32 root, bytes32 leaf, uint256 index, bytes32[] calldata proof, uint256 depth)
