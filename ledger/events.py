@@ -249,6 +249,7 @@ def _event_sources(contracts: ContractAddresses) -> dict[Address, str]:
         contracts.rewards: "RewardsDistributor",
         contracts.faults: "ObjectiveFaults",
         contracts.verdicts: "Verdicts",
+        contracts.requests: "DataRequests",
     }
 
 

@@ -16,6 +16,7 @@ from ledger.errors import PAUSED, Reverted
 from miner.behaviour import Behaviour
 from miner.decide import MinerFacts, Step, next_step
 from miner.work import Start, Work, Workbench
+from node.answers import Answerer
 from node.chain import RunChain
 from node.claims import claim_rewards
 from node.exchange import topic_of
@@ -72,6 +73,7 @@ class Miner:
             dataset=node.dataset,
         )
         self._zero_root = zero_local_root(node.run_file.spec.model)
+        self._answerer = Answerer(node)
         self._others: tuple[Payload, ...] = ()
         self._missed = Round(0)
         self._refused: set[Round] = set()
@@ -88,6 +90,7 @@ class Miner:
             self._learn(concluded)
         try:
             await self._act()
+            await self._answerer.work()
             await claim_rewards(self._node, send=not self._node.chain.paused)
         except Retryable as error:
             logger.warning("%s", error)

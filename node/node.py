@@ -247,9 +247,10 @@ class Node:
             logger.debug("root not published: %s", error)
 
     def _forget(self) -> None:
-        """Drops records of rounds whose fraud window is over."""
+        """Drops records of rounds whose fraud window is over, and nothing can be asked for any more."""
         chain = self.run_file.spec.chain
-        window = (chain.fraud_window_epochs + 1) * chain.rounds_per_epoch
+        # An epoch more: what is asked for on chain in the window's last moment is shown after it.
+        window = (chain.fraud_window_epochs + 2) * chain.rounds_per_epoch
         oldest = self.follower.head - window
         if oldest > 0:
             self.exchange.forget_before(Round(oldest))

@@ -12,6 +12,7 @@ import logging
 from collections.abc import Awaitable, Callable
 
 from ledger.errors import Reverted
+from node.answers import Answerer
 from node.caretaker import Caretaker
 from node.claims import claim_rewards
 from node.dataset import offer_dataset
@@ -50,6 +51,7 @@ class Validator:
             run=node.run_file.run,
             me=node.me,
         )
+        self._answerer = Answerer(node)
         self._chronicle = Chronicle(node)
         self._concluded: asyncio.Queue[Step] = asyncio.Queue()
         self._done = asyncio.Event()
@@ -65,6 +67,7 @@ class Validator:
                     group.create_task(self._repeat(self._duties)),
                     group.create_task(self._repeat(self._caretaker.work)),
                     group.create_task(self._repeat(self._settle)),
+                    group.create_task(self._repeat(self._answerer.work)),
                 ]
                 await self._done.wait()
                 for loop in loops:
@@ -85,7 +88,7 @@ class Validator:
         for concluded in steps:
             await self._enter(concluded)
         await self._chronicle.keep(steps)
-        for work in (self._duties, self._caretaker.work, self._settle):
+        for work in (self._duties, self._answerer.work, self._caretaker.work, self._settle):
             await self._attempt(work)
 
     def close(self) -> None:

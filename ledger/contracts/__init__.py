@@ -6,6 +6,7 @@ from ledger.connection import Connection
 from ledger.contracts.epochs import EpochManager
 from ledger.contracts.faults import ObjectiveFaults
 from ledger.contracts.registry import Registry
+from ledger.contracts.requests import DataRequests
 from ledger.contracts.rewards import RewardsDistributor
 from ledger.contracts.scores import ScoreRegistry
 from ledger.contracts.token import SynToken
@@ -27,3 +28,4 @@ class Contracts:
         self.rewards = RewardsDistributor(connection, addresses.rewards)
         self.faults = ObjectiveFaults(connection, addresses.faults)
         self.verdicts = Verdicts(connection, addresses.verdicts)
+        self.requests = DataRequests(connection, addresses.requests)
