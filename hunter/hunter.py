@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 
 from hunter.audit import Auditor
+from hunter.bounties import Bounties
 from hunter.cases import CaseBook
 from hunter.prosecutor import Prosecutor
 from hunter.search import Search
@@ -33,6 +34,7 @@ class Hunter:
         self._search = Search(node, self._cases)
         self._seeker = Seeker(node)
         self._prosecutor = Prosecutor(node, self._cases)
+        self._bounties = Bounties(node)
         self._auditor = Auditor(node)
 
     async def run(self) -> None:
@@ -48,7 +50,7 @@ class Hunter:
             self._search.look,
             self._seek,
             self._prosecutor.prosecute,
-            self._prosecutor.collect,
+            self._bounties.work,
         ):
             try:
                 await work()
@@ -73,10 +75,12 @@ class Hunter:
 
     async def _is_done(self) -> bool:
         settled = self._last_epoch is not None and self._last_epoch in self._node.chain.settled()
-        if not settled or self._prosecutor.is_waiting() or self._seeker.is_waiting():
+        if not settled or self._cases.open_cases() or self._seeker.is_waiting():
+            return False
+        if not self._bounties.is_idle:
             return False
         try:
-            await self._prosecutor.withdraw_bonds()
+            await self._bounties.withdraw_bonds()
         except Retryable as error:
             logger.warning("%s", error)
             return False
