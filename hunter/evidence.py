@@ -14,6 +14,7 @@ from ledger.contracts.evidence import (
 from protocol.assignment import assigned_sample
 from protocol.ids import Hash32
 from protocol.merkle import MerkleTree, leaf_hash, verify_proof
+from protocol.spec import CodecSpec
 from protocol.submission import Domain, SignedSubmission
 from training.chunk import is_canonical_chunk
 from training.dataset import TokenDataset
@@ -101,41 +102,51 @@ def wrong_leaf(
     )
 
 
-def bad_encoding(signed: SignedSubmission, leaves: Sequence[bytes]) -> BadEncodingEvidence | None:
+def bad_encoding(
+    signed: SignedSubmission, leaves: Sequence[bytes], codec: CodecSpec
+) -> BadEncodingEvidence | None:
     """The first chunk of an opened payload that no encoder writes; None if there is none.
 
     Args:
         signed: a committed submission for the canonical beacon.
         leaves: all chunks, in order; None is returned where they are not what was signed.
+        codec: of the submission's round.
     """
-    bad = next((i for i, leaf in enumerate(leaves) if not is_canonical_chunk(leaf)), None)
-    if bad is None:
-        return None
-    proof = MerkleTree([leaf_hash(leaf) for leaf in leaves]).proof(bad)
-    return bad_chunk(signed, chunk=bad, leaf=leaves[bad], proof=proof)
+    size, bits = codec.chunk, codec.bits
+    for number, leaf in enumerate(leaves):
+        if not is_canonical_chunk(leaf, size=size, bits=bits):
+            proof = MerkleTree([leaf_hash(each) for each in leaves]).proof(number)
+            return bad_chunk(signed, number, leaf=leaf, proof=proof, codec=codec)
+    return None
 
 
 def bad_chunk(
-    signed: SignedSubmission, *, chunk: int, leaf: bytes, proof: Sequence[Hash32]
+    signed: SignedSubmission,
+    number: int,
+    *,
+    leaf: bytes,
+    proof: Sequence[Hash32],
+    codec: CodecSpec,
 ) -> BadEncodingEvidence | None:
     """One opened chunk that no encoder writes; None if one may have, or if it is not what was signed.
 
     Args:
         signed: a committed submission for the canonical beacon.
-        chunk: its number, the index of its leaf.
+        number: the chunk's, the index of its leaf.
         leaf: its bytes.
         proof: its siblings under the payload root, bottom-up.
+        codec: of the submission's round.
     """
     stands = len(proof) <= MOST_SIBLINGS and verify_proof(
         root=signed.submission.payload_root,
         leaf=leaf_hash(leaf),
-        index=chunk,
+        index=number,
         proof=proof,
         depth=len(proof),
     )
-    if not stands or is_canonical_chunk(leaf):
+    if not stands or is_canonical_chunk(leaf, size=codec.chunk, bits=codec.bits):
         return None
-    return BadEncodingEvidence(signed=signed, chunk=chunk, leaf=leaf, proof=tuple(proof))
+    return BadEncodingEvidence(signed=signed, chunk=number, leaf=leaf, proof=tuple(proof))
 
 
 def _assigned(signed: SignedSubmission, index: int, dataset: TokenDataset) -> int:

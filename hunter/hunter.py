@@ -7,6 +7,7 @@ import logging
 from hunter.accuser import Accuser
 from hunter.audit import Auditor
 from hunter.behaviour import Behaviour
+from hunter.bounties import Bounties
 from hunter.cases import CaseBook
 from hunter.prosecutor import Prosecutor
 from hunter.search import Search
@@ -39,6 +40,7 @@ class Hunter:
         self._search = Search(node, self._cases)
         self._seeker = Seeker(node)
         self._prosecutor = Prosecutor(node, self._cases)
+        self._bounties = Bounties(node)
         self._auditor = Auditor(node, count=self._behaviour.audits)
         self._accuser = Accuser(node, self._behaviour)
 
@@ -63,7 +65,7 @@ class Hunter:
             self._seek,
             self._prosecutor.prosecute,
             self._accuser.work,
-            self._prosecutor.collect,
+            self._bounties.work,
         ):
             try:
                 await work()
@@ -90,11 +92,12 @@ class Hunter:
 
     async def _is_done(self) -> bool:
         settled = self._last_epoch is not None and self._last_epoch in self._node.chain.settled()
-        waiting = self._prosecutor.is_waiting() or self._seeker.is_waiting()
-        if not settled or waiting or not self._accuser.is_idle:
+        if not settled or self._cases.open_cases() or self._seeker.is_waiting():
+            return False
+        if not (self._accuser.is_idle and self._bounties.is_idle):
             return False
         try:
-            await self._prosecutor.withdraw_bonds()
+            await self._bounties.withdraw_bonds()
         except Retryable as error:
             logger.warning("%s", error)
             return False

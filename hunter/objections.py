@@ -60,7 +60,7 @@ async def objection_to(evidence: Evidence, contracts: Contracts, run_file: RunFi
         case LocalStateEvidence():
             return await _of_local_state(evidence, contracts, run_file)
         case BadEncodingEvidence():
-            return _of_chunk(evidence)
+            return _of_chunk(evidence, terms)
 
 
 async def _of_pair(
@@ -199,8 +199,8 @@ async def _of_ballots(
     return f"the ballots leave open whether round {round_} was rejected"
 
 
-def _of_chunk(evidence: BadEncodingEvidence) -> str | None:
-    if is_canonical_chunk(evidence.leaf):
+def _of_chunk(evidence: BadEncodingEvidence, terms: Terms) -> str | None:
+    if is_canonical_chunk(evidence.leaf, size=terms.codec_chunk, bits=terms.codec_bits):
         return f"chunk {evidence.chunk} is in canonical form"
     stands = verify_proof(
         root=evidence.signed.submission.payload_root,

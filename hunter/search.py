@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
 from functools import partial
 
 from hunter.cases import CaseBook
 from hunter.evidence import equivocations, wrong_data, wrong_spec
 from hunter.local_state import PastRound, local_state
 from ledger.contracts.evidence import Evidence, LocalStateEvidence, kind_of
+from ledger.errors import Reverted
 from node.contents import read_data_leaves
+from node.errors import MissingPayload
 from node.exchange import Roster
 from node.node import Node
 from protocol.beacon import Purpose
@@ -124,7 +125,7 @@ class Search:
             return
         try:
             found = await self._out_of_line(signed)
-        except (Retryable, Rejected) as error:
+        except (Retryable, Rejected, Reverted) as error:
             logger.debug("local state of %s: %s", signed.submission.miner, error)
             return
         self._in_line.add(name)
@@ -167,7 +168,11 @@ class Search:
     async def _committed(
         self, round_: Round, miner: Address, *, expected: bool
     ) -> SignedSubmission | None:
-        """What a miner committed in a round; validators are asked once for what a majority of them holds."""
+        """What a miner committed in a round; validators are asked once for what a majority of them holds.
+
+        Raises:
+            MissingPayload: none of them shows it (yet).
+        """
         roster = await self._roster(round_)
         if roster is None:
             return None
@@ -175,8 +180,12 @@ class Search:
         if expected and miner not in exchange.committed(roster) and round_ not in self._asked:
             self._asked.add(round_)
             await exchange.pull(roster, await self._node.chain.validator_endpoints())
-        found: Mapping[Address, Publication] = exchange.committed(roster)
-        return found[miner].signed if miner in found else None
+        publication = exchange.committed(roster).get(miner)
+        if publication is None and expected:
+            raise MissingPayload(
+                f"round {round_}: a majority holds what {miner} handed in, and nobody shows it"
+            )
+        return None if publication is None else publication.signed
 
     def open_case(self, evidence: Evidence) -> None:
         """Opens a case, unless there is or was one for this miner, round and kind."""

@@ -111,12 +111,16 @@ class Seeker:
         self, event: ItemAnswered, signed: SignedSubmission
     ) -> WrongDataEvidence | BadEncodingEvidence | None:
         # Of an item that does not exist, the last leaf is shown.
-        opening = event.opening
+        opening, spec = event.opening, self._node.run_file.spec
         if event.item.kind is ItemKind.PAYLOAD:
             return bad_chunk(
-                signed, chunk=opening.position, leaf=opening.content, proof=opening.proof
+                signed,
+                opening.position,
+                leaf=opening.content,
+                proof=opening.proof,
+                codec=spec.codec,
             )
-        if opening.position >= self._node.run_file.spec.chain.samples_per_round:
+        if opening.position >= spec.chain.samples_per_round:
             return None
         return wrong_leaf(
             signed,

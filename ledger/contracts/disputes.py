@@ -8,7 +8,7 @@ from enum import IntEnum
 from ledger.abi import AbiValue, encode
 from ledger.connection import BlockId
 from ledger.contracts.base import Contract, Values
-from ledger.contracts.evidence import as_struct
+from ledger.contracts.evidence import submission_to_abi
 from ledger.transactions import Call
 from protocol.hashing import abi_words, keccak256
 from protocol.ids import Address, Hash32, Round, Units
@@ -221,4 +221,4 @@ def _position(position: Position) -> tuple[AbiValue, ...]:
 
 
 def _evidence(signed: SignedSubmission) -> tuple[AbiValue, ...]:
-    return as_struct(signed.submission), signed.signature
+    return submission_to_abi(signed.submission), signed.signature

@@ -155,16 +155,18 @@ def proving_arguments(evidence: Evidence) -> tuple[AbiValue, ...]:
             )
         case LocalStateEvidence():
             ballots = tuple((each.slot, each.root, each.bitmap) for each in evidence.ballots)
-            other = _signed(evidence.other) if evidence.other else (as_struct(_NOTHING), b"")
+            other = (
+                _signed(evidence.other) if evidence.other else (submission_to_abi(_NOTHING), b"")
+            )
             return (*_signed(evidence.signed), *other, ballots)
         case BadEncodingEvidence():
             return (*_signed(evidence.signed), evidence.chunk, evidence.leaf, evidence.proof)
 
 
-def as_struct(submission: Submission) -> tuple[AbiValue, ...]:
+def submission_to_abi(submission: Submission) -> tuple[AbiValue, ...]:
     """The fields of `Submission` are in the order of the contract's struct."""
     return tuple(getattr(submission, item.name) for item in fields(submission))
 
 
 def _signed(signed: SignedSubmission) -> tuple[AbiValue, ...]:
-    return (as_struct(signed.submission), signed.signature)
+    return (submission_to_abi(signed.submission), signed.signature)

@@ -5,7 +5,12 @@ from __future__ import annotations
 from ledger.abi import encode
 from ledger.connection import BlockId
 from ledger.contracts.base import Contract
-from ledger.contracts.evidence import Evidence, as_struct, proving_arguments, proving_function
+from ledger.contracts.evidence import (
+    Evidence,
+    proving_arguments,
+    proving_function,
+    submission_to_abi,
+)
 from ledger.transactions import Call
 from protocol.hashing import abi_words, keccak256
 from protocol.ids import Address, Hash32, Round, Units
@@ -40,7 +45,7 @@ class ObjectiveFaults(Contract):
 
     async def submission_digest(self, submission: Submission) -> Hash32:
         """The contract's answer to `Submission.digest`."""
-        return (await self._read("submissionDigest", as_struct(submission))).hash(0)
+        return (await self._read("submissionDigest", submission_to_abi(submission))).hash(0)
 
     def evidence_hash(self, evidence: Evidence) -> Hash32:
         """keccak-256 over the ABI encoding of the proving function's arguments after the salt."""

@@ -20,7 +20,7 @@ from protocol.submission import Publication
 from tests.bench import Desk, desk_over
 from tests.specs import some_hash
 from tests.subnet.stepped import key_named
-from tests.training.vectors import cases_of
+from tests.training.vectors import CHUNK, cases_of
 from training.dataset import TokenDataset
 
 MINER, KEY = key_named("miner").address, key_named("operator")
@@ -78,6 +78,11 @@ def work(desk: Desk) -> Work:
     return desk.work("zero", MINER)[0]
 
 
+def test_vectors__are_of_the_desks_codec(desk: Desk) -> None:
+    assert desk.spec.codec.bits == 2
+    assert desk.spec.codec.chunk >= CHUNK
+
+
 def opening(tree: MerkleTree, position: int, content: bytes) -> Opening:
     return Opening(position=position, content=content, proof=tree.proof(position))
 
@@ -85,8 +90,8 @@ def opening(tree: MerkleTree, position: int, content: bytes) -> Opening:
 def test_evidence__answered_chunks__are_cases_where_no_encoder_wrote_them(
     desk: Desk, work: Work
 ) -> None:
-    leaves = [leaf for _, leaf, canonical in cases_of(4) if canonical]
-    leaves.append(next(leaf for name, leaf, _ in cases_of(4) if name == "quiet NaN"))
+    leaves = [leaf for _, leaf, canonical in cases_of(2, 4) if canonical]
+    leaves.append(next(leaf for name, leaf, _ in cases_of(2, 4) if name == "quiet NaN"))
     tree = MerkleTree([leaf_hash(leaf) for leaf in leaves])
     answers = Answers(desk=desk, publication=desk.publish(work, KEY, payload_root=tree.root))
     last = len(leaves) - 1

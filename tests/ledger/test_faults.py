@@ -292,10 +292,10 @@ async def test_wrong_spec__unsound__is_objected_to_and_refused(court: Court) -> 
 
 async def test_bad_encoding__a_chunk_out_of_order__is_proven(court: Court) -> None:
     leaves = [leaf_of([3, 9, 20], [0, 1, 2], 0x3F800000) for _ in range(5)]
-    leaves[2] = next(leaf for name, leaf, _ in cases_of(3) if name == "duplicate index")
+    leaves[2] = next(leaf for name, leaf, _ in cases_of(2, 3) if name == "duplicate index")
     tree = MerkleTree([leaf_hash(leaf) for leaf in leaves])
     signed = await court.hand_in(Round(1), payload_root=tree.root)
-    evidence = bad_encoding(signed, leaves)
+    evidence = bad_encoding(signed, leaves, court.world.run_file.spec.codec)
     assert evidence is not None
     good = replace(evidence, chunk=0, leaf=leaves[0], proof=tree.proof(0))
     assert await court.refuse(good) == "ChunkIsCanonical"

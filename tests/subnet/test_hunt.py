@@ -63,7 +63,7 @@ async def test_hunter__wrong_spec_and_local_state__are_convicted_and_nobody_else
         bounties = sum(event.bounty for event in reader.events(Convicted))
         assert sum(event.amount for event in reader.events(BountyPaid)) == bounties > 0
         assert await net.contracts.verdicts.bounties_held() == 0
-        await hunter.hunter()._prosecutor.withdraw_bonds()
+        await hunter.hunter()._bounties.withdraw_bonds()
         reader = await net.poll()
         assert len(reader.events(BondWithdrawn)) == 1
         assert await net.contracts.faults.bonds_held() == 0

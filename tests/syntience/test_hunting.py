@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -15,9 +15,10 @@ from hunter import evidence_json
 from hunter.cases import CaseBook
 from ledger.contracts.evidence import EquivocationEvidence, WrongSpecEvidence
 from ledger.contracts.registry import Role
-from ledger.contracts.verdicts import Fault
+from ledger.contracts.verdicts import Fault, slash_bps_of
 from ledger.event_types import ChallengeCommitted, ChallengeExpired
-from ledger.keys import LocalSigner
+from ledger.keys import SCRYPT_COST_MINIMUM, LocalSigner, create_key_file, new_private_key
+from ledger.runs import write_run_file
 from node.journal import Journal
 from protocol.beacon import Purpose
 from protocol.ids import Round, Units
@@ -28,6 +29,7 @@ from syntience.staking import Owner
 from tests.chain import Anvil
 from tests.ledger.world import Member, World, deployed
 from tests.specs import some_hash, tokens
+from tests.syntience.town import PASSWORD
 
 ROUND = Round(1)
 
@@ -73,7 +75,13 @@ class Scene:
 
 @pytest.fixture
 async def scene(own_anvil: Anvil, tmp_path: Path) -> AsyncIterator[Scene]:
-    async with deployed(own_anvil, tmp_path) as world:
+    async with prepared(own_anvil, tmp_path) as made:
+        yield made
+
+
+@asynccontextmanager
+async def prepared(anvil: Anvil, folder: Path) -> AsyncIterator[Scene]:
+    async with deployed(anvil, folder) as world:
         miner = await world.join(Role.MINER, tokens(200))
         await world.join(Role.VALIDATOR, tokens(2000))
         beacon = await world.draw(ROUND, Purpose.ASSIGNMENT)
@@ -81,7 +89,7 @@ async def scene(own_anvil: Anvil, tmp_path: Path) -> AsyncIterator[Scene]:
         world.to(world.clock.put_opens(ROUND))
         digest = signed.submission.digest(world.run_file.domain)
         await world.act(miner.operator, world.contracts.epochs.commit_call(ROUND, digest))
-        key = own_anvil.key()
+        key = anvil.key()
         await world.outbox(key)
         bond = world.run_file.spec.chain.challenge_bond
         call = world.contracts.token.transfer_call(key.address, Units(2 * bond))
@@ -183,8 +191,6 @@ async def test_prove__another_hunter_was_first__is_refused(scene: Scene) -> None
 
 
 async def test_penalties__of_every_fault__are_the_contracts(scene: Scene) -> None:
-    from ledger.contracts.verdicts import slash_bps_of
-
     for kind in Fault:
         bps, _ = await scene.world.contracts.verdicts.penalty_of(kind)
         assert slash_bps_of(kind, scene.world.run_file.spec.chain) == bps, kind
@@ -209,6 +215,47 @@ async def test_evidence__from_a_hunters_journal__survives_its_file(
     assert f"it has wrong-spec of {miner} in round 1" in capsys.readouterr().err
     assert run(["hunter", "evidence", "--kind", "theft", *names]) == EXIT_OPERATOR
     assert "there are equivocation, wrong-spec" in capsys.readouterr().err
+
+
+def test_commands__prove_and_withdraw__say_what_came_of_it(
+    own_anvil: Anvil,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("SYNTIENCE_PASSWORD", PASSWORD)
+    file, run_file, key_file = (
+        tmp_path / name for name in ("evidence.json", "run.json", "key.json")
+    )
+    secret = new_private_key()
+    create_key_file(key_file, PASSWORD, private_key=secret, scrypt_cost=SCRYPT_COST_MINIMUM)
+    hunter = LocalSigner(secret).address
+    own_anvil.fund(hunter)
+
+    async def prepare() -> tuple[str, int]:
+        async with prepared(own_anvil, tmp_path) as made:
+            file.write_bytes(evidence_json.to_bytes(made.evidence))
+            write_run_file(run_file, made.world.run_file)
+            call = made.world.contracts.token.transfer_call(hunter, tokens(5))
+            await made.world.act(made.world.deployer, call)
+            return made.miner.account, made.world.run_file.spec.chain.challenge_reveal_blocks
+
+    miner, blocks = asyncio.run(prepare())
+    own_anvil.rpc("evm_setIntervalMining", 1)
+    options = ["--run", str(run_file), "--rpc", own_anvil.url, "--keystore", str(key_file)]
+    assert run(["hunter", "prove", str(file), *options]) == 0
+    told = capsys.readouterr().out
+    assert f"proven     wrong-spec of {miner} in round 1" in told
+    assert f"held for {hunter}" in told
+    assert run(["hunter", "withdraw", "--bounty", f"{miner}/1", *options]) == EXIT_OPERATOR
+    assert "can be paid after block" in capsys.readouterr().err
+    own_anvil.mine(blocks)
+    assert run(["hunter", "withdraw", "--bounty", f"{miner}/1", *options]) == 0
+    assert capsys.readouterr().out.startswith("bonds      5 tokens\nbounties   ")
+    assert run(["hunter", "withdraw", "--bounty", "7", *options]) == EXIT_OPERATOR
+    assert "names no miner and round" in capsys.readouterr().err
+    assert run(["hunter", "prove", str(run_file), *options]) == EXIT_OPERATOR
+    assert "is no evidence" in capsys.readouterr().err
 
 
 def test_evidence__no_journal__says_where_to_look(tmp_path: Path) -> None:
