@@ -118,6 +118,41 @@ contract BadEncodingTest is FaultsTest {
     }
 
     /// @dev What any honest encoder writes: ascending indices, codes as they come, a scale in range.
+    /// @dev Of chunks of zeros and others, with ascending indices but for one bit.
+    function testFuzz_isCanonical_equalsAPlainReading(uint256 k, uint256 seed, bool zeros, uint256 flip) public pure {
+        k = bound(k, 1, 70);
+        uint256 codes = (k * 12 + 7) / 8;
+        uint256 end = codes + (k * 2 + 7) / 8;
+        bytes memory chunk = new bytes(end + 4);
+        uint256 index = 0;
+        for (uint256 i = 0; i < k; ++i) {
+            if (!zeros && seed % 3 == 0) index += (seed >> 8) % 50;
+            for (uint256 bit = 0; bit < 12; ++bit) {
+                _or(chunk, 12 * i + bit, index >> bit & 1);
+            }
+            ++index;
+            seed = uint256(keccak256(abi.encode(seed)));
+        }
+        if (!zeros) (chunk[end + 2], chunk[end + 3]) = (0x80, 0x3f);
+        flip = flip % (2 * 8 * codes);
+        if (flip < 12 * k) chunk[flip / 8] ^= bytes1(uint8(1 << flip % 8));
+        bool expected = true;
+        uint256 least = 0;
+        for (uint256 i = 0; i < k; ++i) {
+            index = 0;
+            for (uint256 bit = 12 * i; bit < 12 * i + 12; ++bit) {
+                index |= (uint256(uint8(chunk[bit / 8])) >> bit % 8 & 1) << (bit - 12 * i);
+            }
+            if (index < least || (zeros && index != i)) expected = false;
+            least = index + 1;
+        }
+        assertEq(ChunkLib.isCanonical(chunk), expected);
+    }
+
+    function _or(bytes memory data, uint256 bit, uint256 value) private pure {
+        data[bit / 8] |= bytes1(uint8((value & 1) << bit % 8));
+    }
+
     function testFuzz_isCanonical_holdsForHonestChunks(uint16[] memory steps, uint256 codes, uint32 scale) public pure {
         uint256 k = 1 + (steps.length < 90 ? steps.length : 90);
         uint256 packed = 0;

@@ -26,11 +26,13 @@ library ChunkLib {
         }
         if (scale == 0) return _isEmpty(chunk, k, codes, end);
         if (scale < MIN_SCALE || scale > MAX_SCALE) return false;
-        uint256 least = 0;
-        for (uint256 i = 0; i < k; ++i) {
-            uint256 index = _indexAt(chunk, i);
-            if (index < least) return false;
-            least = index + 1;
+        unchecked {
+            uint256 least = 0;
+            for (uint256 i = 0; i < k; ++i) {
+                uint256 index = _indexAt(chunk, i);
+                if (index < least) return false;
+                least = index + 1;
+            }
         }
         return true;
     }
@@ -54,9 +56,12 @@ library ChunkLib {
         return true;
     }
 
-    function _indexAt(bytes memory chunk, uint256 i) private pure returns (uint256) {
-        uint256 start = i * 3 / 2;
-        (uint256 low, uint256 high) = (uint8(chunk[start]), uint8(chunk[start + 1]));
-        return i & 1 == 0 ? low | (high & 15) << 8 : low >> 4 | high << 4;
+    /// @dev Unchecked: `i` must be below the chunk's k.
+    function _indexAt(bytes memory chunk, uint256 i) private pure returns (uint256 index) {
+        assembly ("memory-safe") {
+            let word := mload(add(add(chunk, 0x20), shr(1, mul(i, 3))))
+            // Both bytes, little-endian; an odd index begins at the second half of the first one.
+            index := and(shr(shl(2, and(i, 1)), or(byte(0, word), shl(8, byte(1, word)))), 0xfff)
+        }
     }
 }
