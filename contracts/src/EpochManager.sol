@@ -87,7 +87,9 @@ contract EpochManager is RunClock, IDutyBook {
             datasetDepth: p.datasetDepth,
             samplesPerRound: p.samplesPerRound,
             steps: p.steps,
-            traceEvery: p.traceEvery
+            traceEvery: p.traceEvery,
+            codecChunk: p.codecChunk,
+            codecBits: p.codecBits
         });
         _validate(p, first);
         _params = p;
@@ -324,6 +326,14 @@ contract EpochManager is RunClock, IDutyBook {
         if (count == 0) return terms;
         Terms storage t = _schedule[count - 1];
         terms = DataTerms(t.specHash, t.datasetRoot, t.trainSamples, t.samplesPerRound, t.datasetDepth);
+    }
+
+    /// @inheritdoc IEpochManager
+    function codecTermsAt(uint64 epoch) external view returns (bytes32 specHash, uint16 chunk, uint8 bits) {
+        uint256 count = _schedule.countAt(epoch);
+        if (count == 0) return (0, 0, 0);
+        Terms storage t = _schedule[count - 1];
+        return (t.specHash, t.codecChunk, t.codecBits);
     }
 
     /// @inheritdoc IEpochManager

@@ -128,9 +128,7 @@ contract ObjectiveFaults is IObjectiveFaults, ChallengeBook {
         bytes32[] calldata proof
     ) external {
         (uint64 committedBlock, uint64 epoch) = _revealAgainst(s, SUBMISSION | 1 << 16 | 1 << 17, salt);
-        _requireClaim(s, sig, epochs.specHashAt(epoch));
-        _requireLeaf(s.payloadRoot, MerkleSha256.leafHash(leaf), chunk, proof, proof.length);
-        if (ChunkLib.isCanonical(leaf)) revert ChunkIsCanonical(chunk);
+        _requireBadChunk(epoch, s, sig, chunk, leaf, proof);
         _convict(Fault.BadEncoding, s, committedBlock);
     }
 
@@ -154,6 +152,22 @@ contract ObjectiveFaults is IObjectiveFaults, ChallengeBook {
     ) private view {
         uint64 sample = Assignment.sample(run, s.round, s.beacon, s.miner, i, terms.trainSamples);
         _requireLeaf(terms.datasetRoot, leafHash, sample, proof, terms.datasetDepth);
+    }
+
+    /// @dev It stands under the root of what the miner handed in, and no encoder of the epoch's writes it.
+    function _requireBadChunk(
+        uint64 epoch,
+        Submission calldata s,
+        bytes calldata sig,
+        uint256 chunk,
+        bytes calldata leaf,
+        bytes32[] calldata proof
+    ) private view {
+        (bytes32 registered, uint16 size, uint8 bits) = epochs.codecTermsAt(epoch);
+        _requireClaim(s, sig, registered);
+        bytes memory content = leaf;
+        _requireLeaf(s.payloadRoot, MerkleSha256.leafHash(content), chunk, proof, proof.length);
+        if (ChunkLib.isCanonical(content, size, bits)) revert ChunkIsCanonical(chunk);
     }
 
     function _requireLeaf(bytes32 root, bytes32 leaf, uint256 index, bytes32[] calldata proof, uint256 depth)

@@ -20,6 +20,7 @@ contract FaultsGasTest is FaultsTest {
         p.datasetDepth = uint8(DEPTH);
         p.samplesPerRound = uint32(1 << DEPTH);
         p.datasetRoot = _deepRoot(dataset());
+        p.codecChunk = 4096;
     }
 
     function joinOthers() internal override {
@@ -123,7 +124,7 @@ contract FaultsGasTest is FaultsTest {
     /// @dev A chunk of 4096 that keeps 64, its last index wrong, in a payload of 4096 chunks.
     /// forge-config: default.isolate = true
     function test_proveBadEncoding_costsLittle() public {
-        bytes memory chunk = new bytes(64 * 12 / 8 + 64 * 2 / 8 + 4);
+        bytes memory chunk = new bytes(64 * 12 / 8 + 64 * 2 / 8 + 5);
         for (uint256 i = 0; i < 32; ++i) {
             (uint256 even, uint256 odd) = (i * 128 + 1, i == 31 ? 5 : i * 128 + 67);
             chunk[3 * i] = bytes1(uint8(even));

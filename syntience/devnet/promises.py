@@ -20,9 +20,11 @@ from syntience.table import show_tokens
 PROVABLE: Mapping[str, Fault] = {
     "equivocator": Fault.EQUIVOCATION,
     "wrong-data": Fault.WRONG_DATA,
+    "wrong-spec": Fault.WRONG_SPEC,
+    "local-out-of-line": Fault.LOCAL_STATE,
 }
 """Cheats that a hunter proves to a contract."""
-USELESS = frozenset({"copier", "noise", "equivocator", "wrong-data", "late", "zero", "stale"})
+USELESS = frozenset({*PROVABLE, "copier", "noise", "late", "zero", "stale"})
 """Cheats that must earn next to nothing. The others do real work: less of it, or louder."""
 _MOST_SHARE = 20
 """A useless cheat earns at most one part in so many of the median honest reward."""

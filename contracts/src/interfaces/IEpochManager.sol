@@ -292,6 +292,8 @@ interface IEpochManager {
     function termsAt(uint64 epoch) external view returns (Terms memory);
     /// @notice `termsAt`, as far as data is judged by it.
     function dataTermsAt(uint64 epoch) external view returns (DataTerms memory);
+    /// @notice `termsAt`, as far as chunks of a payload are judged by it.
+    function codecTermsAt(uint64 epoch) external view returns (bytes32 specHash, uint16 chunk, uint8 bits);
     /// @notice The spec's hash in an epoch.
     function specHashAt(uint64 epoch) external view returns (bytes32);
     /// @notice All terms, oldest first.
