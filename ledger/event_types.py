@@ -583,18 +583,6 @@ class CreditWithdrawn(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Awaited(Event):
-    """A game may still be won by a challenge of `committed_block`: bounties of later ones wait for `last_block`."""
-
-    CONTRACT: ClassVar[str] = "Verdicts"
-
-    round: Round
-    offender: Address
-    committed_block: int
-    last_block: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Fined(Event):
     """A duty was missed that costs a fixed sum and no exclusion."""
 

@@ -246,6 +246,11 @@ contract EpochManager is RunClock, IDutyBook {
     }
 
     /// @inheritdoc IEpochManager
+    function judgedBy(uint64 round) external view returns (uint64, uint64, uint64, bytes32) {
+        return (runningBlock(), currentEpoch(), epochOf(round), _beacons[round][ASSIGNMENT]);
+    }
+
+    /// @inheritdoc IEpochManager
     function beaconTarget(uint64 round, uint8 purpose) external view returns (uint64) {
         return _targets[round][purpose];
     }
@@ -316,6 +321,22 @@ contract EpochManager is RunClock, IDutyBook {
     }
 
     /// @inheritdoc IEpochManager
+    function dataTermsAt(uint64 epoch) external view returns (DataTerms memory terms) {
+        uint256 count = _schedule.countAt(epoch);
+        if (count == 0) return terms;
+        Terms storage t = _schedule[count - 1];
+        terms = DataTerms(t.specHash, t.datasetRoot, t.trainSamples, t.samplesPerRound, t.datasetDepth);
+    }
+
+    /// @inheritdoc IEpochManager
+    function codecTermsAt(uint64 epoch) external view returns (bytes32 specHash, uint16 chunk, uint8 bits) {
+        uint256 count = _schedule.countAt(epoch);
+        if (count == 0) return (0, 0, 0);
+        Terms storage t = _schedule[count - 1];
+        return (t.specHash, t.codecChunk, t.codecBits);
+    }
+
+    /// @inheritdoc IEpochManager
     function specHashAt(uint64 epoch) external view returns (bytes32 specHash) {
         uint256 count = _schedule.countAt(epoch);
         if (count != 0) specHash = _schedule[count - 1].specHash;
@@ -362,11 +383,8 @@ contract EpochManager is RunClock, IDutyBook {
             }
             return (stakes, noted.total, true);
         }
-        stakes = new uint256[](registry.slotCount(Role.Validator));
-        for (uint32 slot = 0; slot < stakes.length; ++slot) {
-            address account = registry.slotAccount(Role.Validator, slot, epoch);
-            if (account == address(0)) continue;
-            stakes[slot] = vault.stakeAt(account, epoch);
+        stakes = vault.stakesAt(registry.slotAccounts(Role.Validator, epoch), epoch);
+        for (uint256 slot = 0; slot < stakes.length; ++slot) {
             total += stakes[slot];
         }
     }

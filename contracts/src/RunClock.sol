@@ -112,7 +112,7 @@ abstract contract RunClock is IEpochManager {
     }
 
     /// @inheritdoc IEpochManager
-    function runningBlock() external view returns (uint64) {
+    function runningBlock() public view returns (uint64) {
         if (paused()) revert Paused();
         return blockNumber();
     }

@@ -121,6 +121,45 @@ contract BadEncodingTest is FaultsTest {
         }
     }
 
+    /// @dev Of chunks of zeros and others, with ascending indices but for one bit.
+    function testFuzz_isCanonical_equalsAPlainReading(
+        uint256 k,
+        uint256 seed,
+        bool zeros,
+        uint256 flip,
+        uint256 size,
+        uint256 bits
+    ) public pure {
+        (k, bits) = (bound(k, 1, 70), uint256(1) << bits % 4);
+        uint256 codes = (k * 12 + 7) / 8;
+        bytes memory chunk = new bytes(codes + (k * bits + 7) / 8 + 5);
+        uint256 index = 0;
+        for (uint256 i = 0; i < k; ++i) {
+            if (!zeros && seed % 3 == 0) index += (seed >> 8) % 50;
+            for (uint256 bit = 0; bit < 12; ++bit) {
+                chunk[(12 * i + bit) / 8] |= bytes1(uint8((index >> bit & 1) << (12 * i + bit) % 8));
+            }
+            ++index;
+            seed = uint256(keccak256(abi.encode(seed)));
+        }
+        size = bound(size, index, index + 100);
+        if (!zeros) (chunk[chunk.length - 3], chunk[chunk.length - 2]) = (0x80, 0x3f);
+        flip = flip % (2 * 8 * codes);
+        if (flip < 12 * k) chunk[flip / 8] ^= bytes1(uint8(1 << flip % 8));
+        bool expected = true;
+        uint256 least = 0;
+        for (uint256 i = 0; i < k; ++i) {
+            index = 0;
+            for (uint256 bit = 12 * i; bit < 12 * i + 12; ++bit) {
+                index |= (uint256(uint8(chunk[bit / 8])) >> bit % 8 & 1) << (bit - 12 * i);
+            }
+            if (index < least || (zeros && index != i)) expected = false;
+            least = index + 1;
+        }
+        if (!zeros && least > size) expected = false;
+        assertEq(ChunkLib.isCanonical(chunk, size, bits), expected);
+    }
+
     /// @dev What any honest encoder writes: ascending indices, codes as they come, a scale in range.
     function testFuzz_isCanonical_holdsForHonestChunks(uint16[] memory steps, uint256 codes, uint32 scale, uint8 ratio)
         public

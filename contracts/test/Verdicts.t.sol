@@ -25,7 +25,9 @@ contract VerdictsTest is RunTest {
         bool isGame = kind >= Fault.NativeComputation;
         vm.prank(isGame ? address(disputes) : address(faults));
         verdicts.convict(kind, miner.account, ROUND, hunter, committedBlock);
-        assertEq(token.balanceOf(address(verdicts)), verdicts.bountiesHeld());
+        uint256 held = _verdict().bounty + verdicts.creditOf(early) + verdicts.creditOf(late);
+        assertEq(token.balanceOf(address(verdicts)), held);
+        assertEq(verdicts.bountiesHeld(), held);
     }
 
     function _verdict() private view returns (IVerdicts.Verdict memory) {
@@ -62,7 +64,7 @@ contract VerdictsTest is RunTest {
             assertEq(v.hunter, early);
             assertEq(v.bounty, bounties[kind - 1]);
             assertEq(v.committedBlock, start - 3);
-            assertEq(v.payableAfter, start + 17);
+            assertEq(v.payableAfter, start + (kind < uint8(Fault.NativeComputation) ? 17 : 437));
             (uint32 count,) = registry.faultsOf(miner.account);
             assertEq(count, 1);
             vm.revertToState(snapshot);
@@ -193,49 +195,37 @@ contract VerdictsTest is RunTest {
         assertEq(_verdict().bounty, 20 ether);
     }
 
-    function test_payBounty_waitsForAnEarlierGame() public {
-        vm.prank(address(disputes));
-        verdicts.await(miner.account, ROUND, start - 1, start + 500);
+    /// @dev A challenge of a block earlier is revealed in block start + 19 at the latest, and its game is over 420 blocks
+    /// after that.
+    function test_payBounty_waitsForEarlierGames() public {
+        assertEq(disputes.longestGameBlocks(), 420);
         _convict(Fault.Computation, late, start);
-        assertEq(_verdict().payableAfter, start + 500);
-        vm.roll(start + 500);
-        vm.expectRevert(abi.encodeWithSelector(IVerdicts.TooEarly.selector, start + 500, start + 500));
+        assertEq(_verdict().payableAfter, start + 440);
+        vm.roll(start + 440);
+        vm.expectRevert(abi.encodeWithSelector(IVerdicts.TooEarly.selector, start + 440, start + 440));
         _pay();
-        // The earlier game is won in its last block.
+        // An earlier game is won in its last block.
         _convict(Fault.Computation, early, start - 1);
-        vm.roll(start + 501);
+        assertEq(_verdict().payableAfter, start + 439);
         _pay();
         assertEq(token.balanceOf(early), 40 ether);
     }
 
+    function test_payBounty_waitsForTheLongestGameWhereAKindTakesOne() public {
+        for (uint8 kind = uint8(Fault.Equivocation); kind <= uint8(Fault.StateRoot); ++kind) {
+            uint256 snapshot = vm.snapshotState();
+            _convict(Fault(kind), early, start);
+            assertEq(_verdict().payableAfter, start + (kind >= uint8(Fault.NativeComputation) ? 440 : 20));
+            vm.revertToState(snapshot);
+        }
+    }
+
+    /// @dev What comes after the end of the game's own window can't hold a bounty up.
     function test_payBounty_doesNotWaitForALaterGame() public {
-        _convict(Fault.Computation, late, start);
-        vm.prank(address(disputes));
-        verdicts.await(miner.account, ROUND, start, start + 500);
-        assertEq(_verdict().payableAfter, start + 20);
-    }
-
-    function test_await_succeedsKeepingEarliestAndLatestOfOpenGames() public {
-        vm.startPrank(address(disputes));
-        verdicts.await(miner.account, ROUND, start - 5, start + 10);
-        vm.expectEmit(address(verdicts));
-        emit IVerdicts.Awaited(ROUND, miner.account, start - 5, start + 40);
-        verdicts.await(miner.account, ROUND, start - 2, start + 40);
-        verdicts.await(miner.account, ROUND, start - 1, start + 30);
-        vm.stopPrank();
-        _convict(Fault.Computation, late, start - 3);
-        assertEq(_verdict().payableAfter, start + 40);
-        // Games that are over don't count any more.
-        vm.roll(start + 41);
-        vm.prank(address(disputes));
-        verdicts.await(miner.account, ROUND, start + 41, start + 900);
-        assertEq(_verdict().payableAfter, start + 17);
-    }
-
-    function test_await_revertsIfNotDisputes() public {
-        vm.expectRevert(abi.encodeWithSelector(IVerdicts.OnlyJudge.selector, address(faults)));
-        vm.prank(address(faults));
-        verdicts.await(miner.account, ROUND, start, start);
+        _convict(Fault.Computation, early, start);
+        _convict(Fault.Computation, late, start + 1);
+        assertEq(_verdict().payableAfter, start + 440);
+        assertEq(_verdict().hunter, early);
     }
 
     function test_withdrawCredit_succeedsOnce() public {

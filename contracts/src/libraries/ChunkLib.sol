@@ -37,13 +37,8 @@ library ChunkLib {
         if (scale == 0) return ratio == 0 && _isEmpty(chunk, k, codes, end);
         if (scale < MIN_SCALE || scale > MAX_SCALE || scale & UNUSED_MANTISSA != 0) return false;
         if (ratio >= RATIOS || (bits == 1 && ratio != 0)) return false;
-        uint256 least = 0;
-        for (uint256 i = 0; i < k; ++i) {
-            uint256 index = _indexAt(chunk, i);
-            if (index < least) return false;
-            least = index + 1;
-        }
-        return least <= size;
+        uint256 indicesEnd = _indicesEnd(chunk, k);
+        return indicesEnd != 0 && indicesEnd <= size;
     }
 
     /// @notice How many values a chunk of so many bytes keeps; 0 if no chunk is so long.
@@ -69,15 +64,26 @@ library ChunkLib {
         for (uint256 i = codes; i < end; ++i) {
             if (chunk[i] != 0) return false;
         }
-        for (uint256 i = 0; i < k; ++i) {
-            if (_indexAt(chunk, i) != i) return false;
-        }
-        return true;
+        // k of them that ascend to k - 1 are all below k.
+        return _indicesEnd(chunk, k) == k;
     }
 
-    function _indexAt(bytes memory chunk, uint256 i) private pure returns (uint256) {
-        uint256 start = i * 3 / 2;
-        (uint256 low, uint256 high) = (uint8(chunk[start]), uint8(chunk[start + 1]));
-        return i & 1 == 0 ? low | (high & 15) << 8 : low >> 4 | high << 4;
+    /// @dev One more than the last of the k indices; 0 if they don't ascend. Unchecked: the chunk must hold as many.
+    function _indicesEnd(bytes memory chunk, uint256 k) private pure returns (uint256 least) {
+        assembly ("memory-safe") {
+            let place := add(chunk, 0x20)
+            for { let i := 0 } lt(i, k) { i := add(i, 1) } {
+                let word := mload(place)
+                let odd := and(i, 1)
+                // Of two bytes, little-endian; an odd index begins at the second half of the first one.
+                let index := and(shr(shl(2, odd), or(byte(0, word), shl(8, byte(1, word)))), 0xfff)
+                if lt(index, least) {
+                    least := 0
+                    break
+                }
+                least := add(index, 1)
+                place := add(place, add(odd, 1))
+            }
+        }
     }
 }
