@@ -27,11 +27,13 @@ class _Bounty:
 
     Attributes:
         key: its payment's, in the outbox.
-        last_block: it can be paid after this block of the run's clock.
+        last_block: as things stood, it can be paid after this block of the run's clock.
+        revealed_by: whoever committed earlier has revealed by this block.
     """
 
     key: str
     last_block: int
+    revealed_by: int
 
 
 class Bounties:
@@ -88,9 +90,12 @@ class Bounties:
         ]
 
     async def _bounty(self, offender: Address, round_: Round) -> _Bounty | None:
-        """The bounty as it stands; asked for again only when it could have become payable."""
+        """The bounty as it stands; asked for again only when it could have become payable.
+
+        That is when whoever committed earlier has revealed: a game that holds it up may end at any time.
+        """
         known = self._held.get((offender, round_))
-        if known is not None and self._run_block() <= known.last_block:
+        if known is not None and self._run_block() <= known.revealed_by:
             return known
         node = self._node
         verdict = await node.chain.contracts.verdicts.verdict_of(offender, round_)
@@ -99,6 +104,7 @@ class Bounties:
         bounty = _Bounty(
             key=f"bounty/{offender}/{round_}/{verdict.kind.slug}",
             last_block=verdict.payable_after,
+            revealed_by=verdict.committed_block + node.run_file.spec.chain.challenge_reveal_blocks,
         )
         self._held[offender, round_] = bounty
         return bounty

@@ -11,9 +11,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
-from ledger.contracts.disputes import Turn, path_of
+from ledger.contracts.disputes import Turn
 from ledger.errors import Reverted
-from ledger.event_types import LevelEntered
 from node.contents import read_trace
 from node.games import (
     Disputed,
@@ -95,13 +94,10 @@ class Defender:
         key, position = f"enter/{game.id.hex()}/{game.position.level}", game.position
         if node.outbox.known(key):
             return
-        said = {event.path for event in node.chain.events.events(LevelEntered)}
-        if path_of(position) in said:
-            call = disputes.enter_known_call(game.id, position)
-        else:
-            tree = await self._tree(game)
-            proof = tree.proof(position.count - 1)
-            call = disputes.enter_fresh_call(game.id, position, tree.root, proof)
+        tree = await self._tree(game)
+        call = disputes.enter_fresh_call(
+            game.id, position, tree.root, tree.proof(position.count - 1)
+        )
         await node.outbox.send(call, key)
         logger.info("game %s: said the root of level %d", _name(game), position.level)
 

@@ -101,7 +101,7 @@ contract Verdicts is IVerdicts {
         uint256 word = _verdicts[offender][round];
         address hunter = word.hunterOf();
         if (hunter == address(0)) revert NoBounty(offender, round);
-        uint64 payableAfter = _payableAfter(word);
+        uint64 payableAfter = _payableAfter(offender, word);
         uint64 blockNumber = epochs.blockNumber();
         if (blockNumber <= payableAfter) revert TooEarly(blockNumber, payableAfter);
         amount = word.bountyOf();
@@ -128,7 +128,7 @@ contract Verdicts is IVerdicts {
         if (verdict.hunter == address(0)) return verdict;
         verdict.bounty = word.bountyOf();
         verdict.committedBlock = word.committedBlockOf();
-        verdict.payableAfter = _payableAfter(word);
+        verdict.payableAfter = _payableAfter(offender, word);
     }
 
     /// @inheritdoc IVerdicts
@@ -141,11 +141,11 @@ contract Verdicts is IVerdicts {
         return _penaltyOf(kind);
     }
 
-    /// @dev A challenge that was committed before the winner's is revealed by then, and if its kind takes a game, that one
-    /// is over by then.
-    function _payableAfter(uint256 word) private view returns (uint64) {
-        uint64 revealed = word.committedBlockOf() + _revealBlocks;
-        return word.kindOf() < Fault.NativeComputation ? revealed : revealed + _longestGameBlocks;
+    /// @dev A challenge that was committed before the winner's is revealed by then. If its kind takes a game, that one is
+    /// over when no game against the offender is open, or by its bound.
+    function _payableAfter(address offender, uint256 word) private view returns (uint64 last) {
+        last = word.committedBlockOf() + _revealBlocks;
+        if (word.kindOf() >= Fault.NativeComputation && vault.locksOf(offender) != 0) last += _longestGameBlocks;
     }
 
     /// @dev The first verdict of a round is graver than none, whatever it costs.

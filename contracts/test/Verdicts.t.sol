@@ -64,7 +64,7 @@ contract VerdictsTest is RunTest {
             assertEq(v.hunter, early);
             assertEq(v.bounty, bounties[kind - 1]);
             assertEq(v.committedBlock, start - 3);
-            assertEq(v.payableAfter, start + (kind < uint8(Fault.NativeComputation) ? 17 : 437));
+            assertEq(v.payableAfter, start + 17);
             (uint32 count,) = registry.faultsOf(miner.account);
             assertEq(count, 1);
             vm.revertToState(snapshot);
@@ -199,6 +199,7 @@ contract VerdictsTest is RunTest {
     /// after that.
     function test_payBounty_waitsForEarlierGames() public {
         assertEq(disputes.longestGameBlocks(), 420);
+        _openGame();
         _convict(Fault.Computation, late, start);
         assertEq(_verdict().payableAfter, start + 440);
         vm.roll(start + 440);
@@ -211,7 +212,27 @@ contract VerdictsTest is RunTest {
         assertEq(token.balanceOf(early), 40 ether);
     }
 
+    function test_payBounty_succeedsOnceNoGameIsOpen() public {
+        _openGame();
+        _convict(Fault.Computation, early, start);
+        vm.roll(start + 21);
+        vm.expectRevert(abi.encodeWithSelector(IVerdicts.TooEarly.selector, start + 21, start + 440));
+        _pay();
+        vm.prank(address(disputes));
+        vault.unlock(miner.account);
+        assertEq(_verdict().payableAfter, start + 20);
+        _pay();
+        assertEq(token.balanceOf(early), 40 ether);
+    }
+
+    /// @dev As a game's opening does.
+    function _openGame() private {
+        vm.prank(address(disputes));
+        vault.lock(miner.account);
+    }
+
     function test_payBounty_waitsForTheLongestGameWhereAKindTakesOne() public {
+        _openGame();
         for (uint8 kind = uint8(Fault.Equivocation); kind <= uint8(Fault.StateRoot); ++kind) {
             uint256 snapshot = vm.snapshotState();
             _convict(Fault(kind), early, start);
@@ -222,6 +243,7 @@ contract VerdictsTest is RunTest {
 
     /// @dev What comes after the end of the game's own window can't hold a bounty up.
     function test_payBounty_doesNotWaitForALaterGame() public {
+        _openGame();
         _convict(Fault.Computation, early, start);
         _convict(Fault.Computation, late, start + 1);
         assertEq(_verdict().payableAfter, start + 440);

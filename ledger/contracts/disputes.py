@@ -158,10 +158,6 @@ class Disputes(Contract):
         """
         return self._call("enterFresh", game, _position(position), root, proof, b"")
 
-    def enter_known_call(self, game: Hash32, position: Position) -> Call:
-        """Into a level whose root another game said since the pick; anybody's to send."""
-        return self._call("enterKnown", game, _position(position))
-
     def pick_call(
         self,
         game: Hash32,

@@ -26,9 +26,9 @@ enum Fault {
 /// bounty. Each verdict rounds down: together they never take more than the gravest fraction, and less than one base unit
 /// a verdict below it. A bounty is kept to 50 significant bits, rounded down; what that leaves is burned too.
 /// A bounty goes to the earliest challenge *commit* that won, and is paid once no earlier one can win any more: when an
-/// earlier one must have been revealed, and, of the kinds that take a game, the longest game after that. So no game need
-/// be noted here, nor can one that opens hold up a bounty. A challenge of another kind never gets it, however early. Blocks
-/// are counted by the run's clock.
+/// earlier one must have been revealed, and, of the kinds that take a game, no game against the offender is open or the
+/// longest game is over after that. So no game need be noted here, and one that opens later holds up a bounty to a bound
+/// that nobody can move. A challenge of another kind never gets it, however early. Blocks are counted by the run's clock.
 /// Token balance = bounties and credits not paid yet, to the unit (donations apart); nothing else keeps their sum, which
 /// would cost every proof a word.
 interface IVerdicts {
@@ -42,7 +42,7 @@ interface IVerdicts {
         uint256 bounty;
         /// Block of the winner's commit; 0 if no bounty is held.
         uint64 committedBlock;
-        /// The bounty can be paid after this block; 0 if none is held.
+        /// The bounty can be paid after this block, as things stand; 0 if none is held.
         uint64 payableAfter;
     }
 
