@@ -48,24 +48,50 @@ def wrong_data(
         leaves: the leaf hashes under its data root.
         dataset: the run's data set.
     """
-    submission = signed.submission
     for index, claimed in enumerate(leaves):
-        sample = assigned_sample(
-            run=submission.run,
-            round_=submission.round,
-            beacon=submission.beacon,
-            miner=submission.miner,
-            index=index,
-            train_samples=dataset.spec.train_samples,
-        )
-        true_leaf = dataset.leaf_hash(sample)
-        if claimed != true_leaf:
-            return WrongDataEvidence(
-                signed=signed,
-                index=index,
-                claimed_leaf=claimed,
-                claimed_proof=MerkleTree(leaves).proof(index),
-                true_leaf=true_leaf,
-                true_proof=dataset.proof(sample),
-            )
+        if claimed != dataset.leaf_hash(_assigned(signed, index, dataset)):
+            proof = MerkleTree(leaves).proof(index)
+            return wrong_leaf(signed, index, claimed=claimed, proof=proof, dataset=dataset)
     return None
+
+
+def wrong_leaf(
+    signed: SignedSubmission,
+    index: int,
+    *,
+    claimed: Hash32,
+    proof: Sequence[Hash32],
+    dataset: TokenDataset,
+) -> WrongDataEvidence | None:
+    """The evidence in one leaf under the data root; None if it is the assigned sample's.
+
+    Args:
+        signed: a submission for the canonical beacon.
+        index: which of its samples.
+        claimed: the leaf's hash, with its siblings in `proof`.
+        dataset: the run's data set.
+    """
+    sample = _assigned(signed, index, dataset)
+    true_leaf = dataset.leaf_hash(sample)
+    if claimed == true_leaf:
+        return None
+    return WrongDataEvidence(
+        signed=signed,
+        index=index,
+        claimed_leaf=claimed,
+        claimed_proof=tuple(proof),
+        true_leaf=true_leaf,
+        true_proof=dataset.proof(sample),
+    )
+
+
+def _assigned(signed: SignedSubmission, index: int, dataset: TokenDataset) -> int:
+    submission = signed.submission
+    return assigned_sample(
+        run=submission.run,
+        round_=submission.round,
+        beacon=submission.beacon,
+        miner=submission.miner,
+        index=index,
+        train_samples=dataset.spec.train_samples,
+    )

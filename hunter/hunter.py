@@ -13,8 +13,9 @@ from functools import partial
 from hunter.audit import Auditor
 from hunter.cases import Case, CaseBook
 from hunter.evidence import equivocations, wrong_data
+from hunter.withheld import Seeker
 from ledger.contracts.faults import Evidence
-from ledger.errors import Reverted
+from ledger.errors import PAUSED, Reverted
 from ledger.event_types import FaultProven
 from node.contents import read_data_leaves
 from node.exchange import Roster
@@ -44,6 +45,7 @@ class Hunter:
         self._last_epoch = last_epoch
         self._cases = CaseBook(node.journal)
         self._auditor = Auditor(node)
+        self._seeker = Seeker(node)
         self._cleared: dict[Round, set[Hash32]] = {}
 
     async def run(self) -> None:
@@ -55,7 +57,7 @@ class Hunter:
     async def step(self) -> None:
         """Catches up with the chain and does what there is to do now; what failed is tried again."""
         concluded = await self._node.tick()
-        for work in (self._hunt, self._prosecute):
+        for work in (self._hunt, self._seek, self._prosecute):
             try:
                 await work()
             except (Retryable, Rejected) as error:
@@ -80,6 +82,13 @@ class Hunter:
                 await self._collect(roster)
             await self._find_equivocations(roster)
             await self._find_wrong_data(roster)
+
+    async def _seek(self) -> None:
+        """Asks on chain for what is withheld, and reads what was answered."""
+        await self._seeker.work()
+        for evidence in self._seeker.evidence():
+            submission = evidence.signed.submission
+            self._open(evidence, submission.round, submission.miner)
 
     async def _collect(self, roster: Roster) -> None:
         chain = self._node.chain
@@ -133,11 +142,15 @@ class Hunter:
             )
 
     async def _prosecute(self) -> None:
-        """Takes every open case one step further: bond and commitment, then the proof."""
+        """Takes every open case one step further: bond and commitment, then the proof. Not in a pause."""
+        if self._node.chain.paused:
+            return
         for case in self._cases.open_cases():
             try:
                 await self._advance(case)
             except Reverted as error:
+                if error.name == PAUSED:
+                    return
                 logger.warning("case %s is lost: %s", case.key, error)
                 self._cases.close(case)
 
@@ -189,4 +202,4 @@ class Hunter:
 
     def _is_done(self) -> bool:
         settled = self._last_epoch is not None and self._last_epoch in self._node.chain.settled()
-        return settled and not self._cases.open_cases()
+        return settled and not self._cases.open_cases() and not self._seeker.is_waiting()

@@ -32,6 +32,10 @@ CONTRACT_NAMES = (
     "ScoreRegistry",
     "RewardsDistributor",
     "ObjectiveFaults",
+    "Verdicts",
+    "DataRequests",
+    "Disputes",
+    "Committee",
 )
 """In the order in which they are deployed."""
 

@@ -1,7 +1,8 @@
 """The books of a run: what its contracts hold in tokens against what they owe, to the unit, at one block.
 
 Held: token balances of all the run's contracts. Owed: active and unbonding stake of everybody who ever deposited, the
-distributor's bonds, unclaimed rewards, rollover and fees, and the hunters' bonds. Chore refunds that are not withdrawn
+distributor's bonds, unclaimed rewards, rollover and fees, the hunters' bonds, bounties that wait, and bonds and fees of data
+requests. Chore refunds that are not withdrawn
 stand on neither side: they are minted when they are. Tokens that somebody sent to a contract by mistake show as a
 difference.
 """
@@ -12,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields
 
 from ledger.contracts import Contracts
-from ledger.event_types import Deposited
+from ledger.event_types import Claimed, Deposited
 from ledger.events import EventReader
 from protocol.ids import Address, Units
 
@@ -26,6 +27,8 @@ class Books:
     stakes: Units
     rewards: Units
     hunters_bonds: Units
+    bounties: Units
+    requests: Units
 
     @property
     def token_balance(self) -> Units:
@@ -35,27 +38,40 @@ class Books:
     @property
     def accounted(self) -> Units:
         """All that the contracts owe."""
-        return Units(self.stakes + self.rewards + self.hunters_bonds)
+        return Units(sum(self._owing.values()))
 
     @property
     def balanced(self) -> bool:
         """Whether every contract holds exactly what it owes."""
-        owing = {"vault": self.stakes, "rewards": self.rewards, "faults": self.hunters_bonds}
-        return all(amount == owing.get(name, 0) for name, amount in self.held.items())
+        return all(amount == self._owing.get(name, 0) for name, amount in self.held.items())
+
+    @property
+    def _owing(self) -> dict[str, Units]:
+        return {
+            "vault": self.stakes,
+            "rewards": self.rewards,
+            "faults": self.hunters_bonds,
+            "verdicts": self.bounties,
+            "requests": self.requests,
+        }
 
 
 async def take_books(contracts: Contracts, reader: EventReader) -> Books:
     """The books as of the last block that the reader has read; its node must still have that block's state."""
     depositors = {event.account for event in reader.events(Deposited)}
-    return await books_at(contracts, depositors, reader.complete_upto)
+    claimed = Units(sum(event.amount for event in reader.events(Claimed)))
+    return await books_at(contracts, depositors, claimed, reader.complete_upto)
 
 
-async def books_at(contracts: Contracts, depositors: Iterable[Address], block: int) -> Books:
+async def books_at(
+    contracts: Contracts, depositors: Iterable[Address], claimed: Units, block: int
+) -> Books:
     """The books as of a block.
 
     Args:
         contracts: the run's.
         depositors: everybody who deposited up to that block.
+        claimed: all rewards that were claimed up to that block.
         block: all views are read as of this block, or they would not fit together.
     """
     names = [item.name for item in fields(contracts.addresses)]
@@ -67,6 +83,8 @@ async def books_at(contracts: Contracts, depositors: Iterable[Address], block: i
         block=block,
         held=dict(zip(names, balances, strict=True)),
         stakes=Units(sum(stakes.values())),
-        rewards=owed.total_held,
+        rewards=owed.held(claimed),
         hunters_bonds=await contracts.faults.bonds_held(block=block),
+        bounties=await contracts.verdicts.bounties_held(block=block),
+        requests=await contracts.requests.held(block=block),
     )

@@ -203,7 +203,7 @@ def verify(
         head = line.hash
     if events is not None:
         _compare(log, lines, events)
-    commits = {(line.fields["digest"], line.fields["account"]) for line in _of(lines, "Committed")}
+    commits = {(line.fields["digest"], line.fields["operator"]) for line in _of(lines, "Committed")}
     operators = {
         (line.fields["account"], line.fields["operator"]) for line in _of(lines, *_OPERATOR_EVENTS)
     }
@@ -211,10 +211,13 @@ def verify(
     for number, item in enumerate(read_disclosures(disclosed), start=1):
         submission = item.signed.submission
         digest = submission.digest(domain)
-        if digest != item.digest or (digest.hex(), submission.miner) not in commits:
-            raise DataLogDamaged(disclosed, number, "its commit is not in the log")
-        if (submission.miner, _signer(item, disclosed, number)) not in operators:
+        if digest != item.digest:
+            raise DataLogDamaged(disclosed, number, "its digest is wrong")
+        signer = _signer(item, disclosed, number)
+        if (submission.miner, signer) not in operators:
             raise DataLogDamaged(disclosed, number, "signed by nobody who may")
+        if (digest.hex(), signer) not in commits:
+            raise DataLogDamaged(disclosed, number, "its commit is not in the log")
         hashes.append(_four_hashes(submission))
     return Audit(entries=len(lines), head=head, disclosures=tuple(hashes))
 

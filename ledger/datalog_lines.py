@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,7 +17,6 @@ from protocol.canonical import Json
 from protocol.errors import Rejected
 from protocol.hashing import sha256
 from protocol.ids import Hash32, to_hash32
-from protocol.settlement import SumNode
 from protocol.submission import SignedSubmission, Submission
 
 _T = TypeVar("_T")
@@ -82,11 +82,13 @@ def line_of(stored: StoredEvent, previous: Hash32) -> Line:
 
 
 def _plain(value: object) -> Json:
-    """Numbers as numbers (amounts of any size), bytes as hex, nodes of a settlement tree as lists."""
+    """Numbers as numbers (amounts of any size), bytes as hex, records as lists."""
     if isinstance(value, bytes):
         return value.hex()
-    if isinstance(value, SumNode):
-        return [value.hash.hex(), value.w, value.amount]
+    if dataclasses.is_dataclass(value):
+        return [_plain(getattr(value, item.name)) for item in dataclasses.fields(value)]
+    if isinstance(value, tuple):
+        return [_plain(each) for each in value]
     if isinstance(value, int):
         return int(value)
     return str(value)

@@ -39,7 +39,7 @@ _CONTRACT_OF = {
 """In the order of deployment, which is the order of `ContractAddresses`."""
 
 
-async def deploy(
+async def deploy(  # noqa: PLR0913 - a run is founded with all of this
     connection: Connection,
     outbox: Outbox,
     spec: RunSpec,

@@ -20,6 +20,9 @@ from pathlib import Path
 from protocol.errors import Bug, OperatorError, Rejected, Retryable, SyntienceError
 from protocol.ids import Address, Hash32
 
+PAUSED = "Paused"
+"""Name of the refusal of everything while the run's clocks stand still; the same call may be right afterwards."""
+
 
 class RpcUnavailable(Retryable):
     """The node did not answer in time, dropped the connection, is overloaded or limits the rate."""

@@ -9,8 +9,11 @@ from typing import cast
 
 from ledger import event_types
 from ledger.abi import AbiValue, contract_abi
-from ledger.contracts.faults import Fault
+from ledger.contracts.base import Values
+from ledger.contracts.epochs import terms_from_abi
 from ledger.contracts.registry import Role
+from ledger.contracts.requests import item_from_abi, opening_from_abi, submission_from_abi
+from ledger.contracts.verdicts import Fault
 from ledger.errors import Undecodable
 from ledger.event_types import Event
 from ledger.transactions import LogRecord
@@ -62,6 +65,14 @@ def field_names(kind: type[Event]) -> list[str]:
 _KINDS: dict[str, Callable[[int], int]] = {"role": Role, "kind": Fault, "purpose": Purpose}
 
 
+_RECORDS: dict[str, Callable[[Values], object]] = {
+    "item": item_from_abi,
+    "opening": opening_from_abi,
+    "submission": submission_from_abi,
+    "terms": terms_from_abi,
+}
+
+
 def _field(name: str) -> str:
     """Snake case of an argument's name."""
     snake = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
@@ -74,6 +85,8 @@ def _typed(field: str, value: AbiValue) -> object:
             return _KINDS[field](value)
         except ValueError as error:
             raise Undecodable(f"event field {field} has the unknown value {value}") from error
+    if field in _RECORDS and isinstance(value, tuple):
+        return _RECORDS[field](Values(value))
     if isinstance(value, tuple):
         digest, weight, amount = value
         if isinstance(digest, bytes) and isinstance(weight, int) and isinstance(amount, int):

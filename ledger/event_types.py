@@ -9,11 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, TypeVar
 
-from ledger.contracts.faults import Fault
 from ledger.contracts.registry import Role
+from ledger.contracts.requests import Item, Opening
+from ledger.contracts.verdicts import Fault
 from protocol.beacon import Purpose
 from protocol.ids import Address, Epoch, Hash32, Round, Slot, Units
 from protocol.settlement import SumNode
+from protocol.submission import Submission
+from protocol.terms import Terms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,6 +136,26 @@ class Withdrawn(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Locked(Event):
+    """A game against `account` opened: it can't withdraw while any of its `locks` is open."""
+
+    CONTRACT: ClassVar[str] = "StakeVault"
+
+    account: Address
+    locks: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unlocked(Event):
+    """A game against `account` ended; so many `locks` are left."""
+
+    CONTRACT: ClassVar[str] = "StakeVault"
+
+    account: Address
+    locks: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Slashed(Event):
     """`bounty` of what was taken went to `bounty_to`, the rest was burned."""
 
@@ -146,13 +169,45 @@ class Slashed(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SpecScheduled(Event):
-    """From `from_epoch` on the spec with this hash applies."""
+class TermsAnnounced(Event):
+    """These terms apply from `from_epoch` on, unless they are withdrawn."""
+
+    CONTRACT: ClassVar[str] = "EpochManager"
+
+    from_epoch: Epoch
+    terms: Terms
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TermsWithdrawn(Event):
+    """The terms announced last don't apply after all."""
 
     CONTRACT: ClassVar[str] = "EpochManager"
 
     from_epoch: Epoch
     spec_hash: Hash32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PauseStarted(Event):
+    """The run's clocks stand still since this block time."""
+
+    CONTRACT: ClassVar[str] = "EpochManager"
+
+    timestamp: int
+    block_number: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PauseEnded(Event):
+    """The clocks go on; `total_s` and `total_blocks` of all pauses so far are taken off the chain's."""
+
+    CONTRACT: ClassVar[str] = "EpochManager"
+
+    timestamp: int
+    block_number: int
+    total_s: int
+    total_blocks: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,13 +235,12 @@ class BeaconRecorded(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Committed(Event):
-    """A miner committed to the submission with this digest."""
+    """A key committed to the submission with this digest. Whether it is a miner's operator, the contract didn't ask."""
 
     CONTRACT: ClassVar[str] = "EpochManager"
 
     round: Round
-    account: Address
-    slot: Slot
+    operator: Address
     digest: Hash32
 
 
@@ -316,9 +370,22 @@ class SettlementFinalised(Event):
     CONTRACT: ClassVar[str] = "RewardsDistributor"
 
     epoch: Epoch
+    attempt: int
     root: Hash32
     amount: Units
     rollover: Units
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PostClosed(Event):
+    """A post that still stood when its epoch was closed: with the final root its bond went back, else it burned."""
+
+    CONTRACT: ClassVar[str] = "RewardsDistributor"
+
+    epoch: Epoch
+    attempt: int
+    poster: Address
+    burned: Units
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -413,7 +480,7 @@ class ChallengeCommitted(Event):
 
     hunter: Address
     commitment: Hash32
-    reveal_before: int
+    last_block: int
     bond: Units
 
 
@@ -429,8 +496,18 @@ class ChallengeExpired(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BondWithdrawn(Event):
+    """A hunter took back bonds that stood behind no challenge."""
+
+    CONTRACT: ClassVar[str] = "ObjectiveFaults"
+
+    hunter: Address
+    amount: Units
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FaultProven(Event):
-    """`miner` did it; `bounty` of `slashed` went to `hunter`, the rest was burned."""
+    """`hunter` proved that `miner` did it. What that cost, if anything, `Convicted` tells."""
 
     CONTRACT: ClassVar[str] = "ObjectiveFaults"
 
@@ -438,17 +515,143 @@ class FaultProven(Event):
     miner: Address
     hunter: Address
     kind: Fault
-    slashed: Units
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Convicted(Event):
+    """`offender` lost `taken`; `bounty` of it is held for `hunter`, the rest was burned."""
+
+    CONTRACT: ClassVar[str] = "Verdicts"
+
+    round: Round
+    offender: Address
+    hunter: Address
+    kind: Fault
+    taken: Units
     bounty: Units
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FaultConfirmed(Event):
-    """A correct proof of a fault that was judged before."""
+class BountyMoved(Event):
+    """The same fault was proven by a challenge committed earlier: the bounty held is `hunter`'s now."""
 
-    CONTRACT: ClassVar[str] = "ObjectiveFaults"
+    CONTRACT: ClassVar[str] = "Verdicts"
 
     round: Round
-    miner: Address
+    offender: Address
     hunter: Address
-    kind: Fault
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BountyPaid(Event):
+    """The bounty of a verdict was paid out."""
+
+    CONTRACT: ClassVar[str] = "Verdicts"
+
+    round: Round
+    offender: Address
+    hunter: Address
+    amount: Units
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BountyCredited(Event):
+    """A graver verdict took the place of `hunter`'s, which can withdraw its bounty from now on."""
+
+    CONTRACT: ClassVar[str] = "Verdicts"
+
+    round: Round
+    offender: Address
+    hunter: Address
+    amount: Units
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreditWithdrawn(Event):
+    """A hunter took out such bounties."""
+
+    CONTRACT: ClassVar[str] = "Verdicts"
+
+    hunter: Address
+    amount: Units
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Awaited(Event):
+    """A game may still be won by a challenge of `committed_block`: bounties of later ones wait for `last_block`."""
+
+    CONTRACT: ClassVar[str] = "Verdicts"
+
+    round: Round
+    offender: Address
+    committed_block: int
+    last_block: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fined(Event):
+    """A duty was missed that costs a fixed sum and no exclusion."""
+
+    CONTRACT: ClassVar[str] = "Verdicts"
+
+    account: Address
+    by: Address
+    taken: Units
+    bounty_to: Address
+    bounty: Units
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemRequested(Event):
+    """`item` is wanted until `deadline`, of the validators in `setters` (a mask of slots) in turn, from `first_slot` on.
+
+    Blocks are less pauses.
+    """
+
+    CONTRACT: ClassVar[str] = "DataRequests"
+
+    id: Hash32
+    requester: Address
+    digest: Hash32
+    item: Item
+    setters: int
+    first_slot: Slot
+    opened_block: int
+    deadline: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemAnswered(Event):
+    """`item` was shown; `paid` (or nobody) got `fee` for it."""
+
+    CONTRACT: ClassVar[str] = "DataRequests"
+
+    id: Hash32
+    paid: Address
+    fee: Units
+    item: Item
+    submission: Submission
+    opening: Opening
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemWithheld(Event):
+    """Nobody showed `item`; each validator in `setters` (a mask of slots) was fined `fine`."""
+
+    CONTRACT: ClassVar[str] = "DataRequests"
+
+    id: Hash32
+    requester: Address
+    item: Item
+    setters: int
+    fine: Units
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BalanceWithdrawn(Event):
+    """Fees for answers, or bonds of requests, were paid."""
+
+    CONTRACT: ClassVar[str] = "DataRequests"
+
+    account: Address
+    amount: Units

@@ -248,6 +248,8 @@ def _event_sources(contracts: ContractAddresses) -> dict[Address, str]:
         contracts.scores: "ScoreRegistry",
         contracts.rewards: "RewardsDistributor",
         contracts.faults: "ObjectiveFaults",
+        contracts.verdicts: "Verdicts",
+        contracts.requests: "DataRequests",
     }
 
 

@@ -107,8 +107,9 @@ class Outbox:
 
         Raises:
             Reverted: the contract refuses the call. Nothing was sent if `tx_hash` is None; submitting the key
-                again tries again. Otherwise the refusal stands in a block and under this key for ever. Named ``Expired``
-                if the call's window closed before a block took it, ``NotAccepted`` if no node takes such a call.
+                again tries again. Otherwise the refusal stands in a block and under this key for ever, unless it is
+                one that passes: ``Expired`` if the call's window closed before a block took it, ``Paused`` if the run was.
+                Named ``NotAccepted`` if no node takes such a call.
             ReceiptTimeout, RpcUnavailable, FeeTooHigh: try again with the same key.
             EmptyBalance: the account can't pay.
             KeyReused: the key stands for another call.
@@ -158,8 +159,9 @@ class Outbox:
         return entry.receipt
 
     def known(self, key: str) -> bool:
-        """Whether something was sent under this key, by this process or an earlier one."""
-        return self._store.find(key) is not None
+        """Whether something was sent under this key, by this process or an earlier one, and not in vain."""
+        entry = self._store.find(key)
+        return entry is not None and not entry.may_be_tried_again
 
     def nonce_of(self, key: str) -> int | None:
         """The nonce of the transaction under a key; None if nothing was sent under it."""
@@ -199,7 +201,7 @@ class Outbox:
 
     def _known(self, call: Call, key: str) -> bool:
         entry = self._store.find(key)
-        if entry is None:
+        if entry is None or entry.may_be_tried_again:
             return False
         before = entry.call
         if (before.to, before.data, before.value) != (call.to, call.data, call.value):

@@ -37,7 +37,7 @@ from sqlalchemy.engine import Connection as DatabaseConnection
 
 from ledger.abi import AbiValue
 from ledger.database import open_database
-from ledger.errors import Reverted, StoreBusy, StoreForeign
+from ledger.errors import PAUSED, Reverted, StoreBusy, StoreForeign
 from ledger.json_rpc import Json
 from ledger.reverts import named_revert, revert_error
 from ledger.transactions import Call, Fees, Receipt
@@ -94,6 +94,8 @@ _ATTEMPTS = Table(
 
 EXPIRED = "Expired"
 """Reason to give a call up: its window closed."""
+_PASSING = (EXPIRED, PAUSED)
+"""Refusals of a moment. A pause of the run moves windows: a call that came too late may be in time again."""
 
 
 class Status(StrEnum):
@@ -149,6 +151,12 @@ class Entry:
                 "OutOfGas", {"limit": self.gas}, label=self.call.label, tx_hash=self.receipt.tx_hash
             )
         return revert_error(self.revert or b"", label=self.call.label, tx_hash=self.receipt.tx_hash)
+
+    @property
+    def may_be_tried_again(self) -> bool:
+        """Whether it came to nothing for a reason that passes."""
+        error = self.error()
+        return error is not None and error.name in _PASSING
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -259,8 +267,9 @@ class OutboxStore:
         return at_least if highest is None else max(at_least, highest + 1)
 
     def add(self, key: str, call: Call, *, gas: int, attempt: Attempt, now: float) -> None:
-        """A new transaction with its first attempt."""
+        """A new transaction with its first attempt; one before it under this key gets another name."""
         with self._engine.begin() as database:
+            _set_aside(database, key)
             database.execute(
                 insert(_TRANSACTIONS).values(
                     key=key,
@@ -352,6 +361,18 @@ def _set(database: DatabaseConnection, key: str, **values: object) -> None:
     )
     if changed.rowcount != 1:
         raise Bug(f"no transaction {key!r} in the outbox")
+
+
+def _set_aside(database: DatabaseConnection, key: str) -> None:
+    """Frees a key. What stood under it is still watched until it is final: its nonce must not come free."""
+    nonce = database.execute(
+        select(_TRANSACTIONS.c.nonce).where(_TRANSACTIONS.c.key == key)
+    ).scalar()
+    if nonce is not None:
+        for table in (_TRANSACTIONS, _ATTEMPTS):
+            database.execute(
+                update(table).where(table.c.key == key).values(key=f"{key} (nonce {nonce})")
+            )
 
 
 def _add_attempt(database: DatabaseConnection, key: str, attempt: Attempt) -> None:

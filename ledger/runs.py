@@ -10,8 +10,8 @@ from ledger.connection import Connection
 from ledger.contracts import Contracts
 from ledger.errors import NotDeployed, Reverted, RunFileError, RunMismatch, Undecodable
 from protocol.errors import Rejected
-from protocol.ids import Epoch
 from protocol.runfile import RunFile
+from protocol.terms import params_under
 
 
 def load_run_file(path: Path) -> RunFile:
@@ -87,9 +87,14 @@ async def _check_code(run_file: RunFile, connection: Connection) -> None:
 async def _check_agreement(run_file: RunFile, contracts: Contracts) -> None:
     if await contracts.epochs.run() != run_file.run:
         raise _mismatch("another run's id")
-    if await contracts.epochs.spec_hash_at(Epoch(1)) != run_file.spec.hash():
+    ours = [
+        terms
+        for terms in await contracts.epochs.schedule()
+        if terms.spec_hash == run_file.spec.hash()
+    ]
+    if not ours:
         raise _mismatch("another spec's hash")
-    params = await contracts.epochs.params()
+    params = params_under(await contracts.epochs.params(), ours[-1])
     for item in fields(params):
         here, there = getattr(run_file.spec.chain, item.name), getattr(params, item.name)
         if here != there:

@@ -23,7 +23,7 @@ class MinerFacts:
     """What decides a miner's next step.
 
     Attributes:
-        time: the chain's.
+        time: the run's, which stands still in a pause.
         round: the round in question.
         has_slot: whether the miner holds a slot in that round's epoch.
         has_beacon: whether the round's assignment beacon is recorded.
@@ -33,6 +33,7 @@ class MinerFacts:
         refused: whether the contract refused to take a commit, which it then does for ever.
         published: whether it was published.
         commits_late: whether the miner waits until the commit deadline is over.
+        paused: whether the run is, so that no contract takes anything.
     """
 
     time: int
@@ -45,6 +46,7 @@ class MinerFacts:
     refused: bool
     published: bool
     commits_late: bool = False
+    paused: bool = False
 
 
 def next_step(facts: MinerFacts, clock: RoundClock) -> Step:
@@ -55,7 +57,7 @@ def next_step(facts: MinerFacts, clock: RoundClock) -> Step:
         ready = can_start and facts.time < deadline
         return Step.TRAIN if ready else Step.WAIT
     if not facts.committed:
-        if facts.refused:
+        if facts.refused or facts.paused:
             return Step.WAIT
         if facts.commits_late:
             return Step.COMMIT if facts.time > deadline else Step.WAIT

@@ -12,10 +12,11 @@ import asyncio
 import logging
 from dataclasses import dataclass
 
-from ledger.errors import Reverted
+from ledger.errors import PAUSED, Reverted
 from miner.behaviour import Behaviour
 from miner.decide import MinerFacts, Step, next_step
 from miner.work import Start, Work, Workbench
+from node.answers import Answerer
 from node.chain import RunChain
 from node.claims import claim_rewards
 from node.exchange import topic_of
@@ -72,6 +73,7 @@ class Miner:
             dataset=node.dataset,
         )
         self._zero_root = zero_local_root(node.run_file.spec.model)
+        self._answerer = Answerer(node)
         self._others: tuple[Payload, ...] = ()
         self._missed = Round(0)
         self._refused: set[Round] = set()
@@ -88,7 +90,8 @@ class Miner:
             self._learn(concluded)
         try:
             await self._act()
-            await claim_rewards(self._node)
+            await self._answerer.work()
+            await claim_rewards(self._node, send=not self._node.chain.paused)
         except Retryable as error:
             logger.warning("%s", error)
         except Reverted as error:
@@ -126,6 +129,7 @@ class Miner:
             refused=round_ in self._refused,
             published=bool(self._node.board.get(topic_of(round_), self._node.me)),
             commits_late=self._behaviour.commits_late,
+            paused=chain.paused,
         )
 
     async def _train(self, round_: Round) -> None:
@@ -177,11 +181,13 @@ class Miner:
         digest = self._prepared(round_)[0].signed.submission.digest(node.run_file.domain)
         call = node.chain.contracts.epochs.commit_call(round_, digest)
         if not self._behaviour.commits_late:
-            call = call.within(node.chain.clock.put_deadline(round_), gas=_COMMIT_GAS)
+            deadline = node.chain.block_time_of(node.chain.clock.put_deadline(round_))
+            call = call.within(deadline, gas=_COMMIT_GAS)
         try:
             await node.outbox.send(call, f"commit/{round_}")
-        except Reverted:
-            self._refused.add(round_)
+        except Reverted as error:
+            if error.name != PAUSED:
+                self._refused.add(round_)
             raise
         logger.info("round %d: committed %s", round_, digest.hex()[:16])
 

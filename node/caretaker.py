@@ -8,6 +8,7 @@ import logging
 from ledger.contracts.rewards import Post
 from ledger.errors import Reverted
 from ledger.event_types import (
+    Attested,
     LeafChallenged,
     LeafOpened,
     MissingRevealPenalised,
@@ -22,9 +23,12 @@ from node.chores import (
     ChoreFacts,
     ChoreKind,
     OpenChallenge,
+    StandingPost,
     due_chores,
     my_turn,
+    overdue_pause,
 )
+from node.settlements import Settlements
 from protocol.beacon import Purpose
 from protocol.errors import Bug, Retryable
 from protocol.ids import Address, Epoch, Hash32, Round, Slot
@@ -41,28 +45,45 @@ class Caretaker:
     """One validator's share of the chores.
 
     Args:
+        settlements: what a settlement should be; a false one is never made final.
         run: the run's id, which seeds the order of turns.
         me: this validator's account.
     """
 
-    def __init__(self, *, chain: RunChain, outbox: Outbox, run: Hash32, me: Address) -> None:
+    def __init__(
+        self,
+        *,
+        chain: RunChain,
+        outbox: Outbox,
+        settlements: Settlements,
+        run: Hash32,
+        me: Address,
+    ) -> None:
         self._chain = chain
         self._outbox = outbox
+        self._settlements = settlements
         self._run = run
         self._me = me
 
     async def work(self) -> None:
-        """Sends whatever is due and ours to do now."""
-        facts = await self._facts()
-        snapshot = await self._chain.snapshot(Epoch(max(1, self._chain.epoch)))
+        """Sends whatever is due and ours to do now; in a pause that is at most its end."""
+        chain = self._chain
+        snapshot = await chain.snapshot(Epoch(max(1, chain.epoch)))
         validators = [holder.account for holder in snapshot.validators.values()]
+        if chain.paused_since is not None:
+            # The run's own clock stands still: whose turn it is goes by the chain's.
+            time = chain.block_time
+            chores = overdue_pause(chain.paused_since, time, chain.clock)
+        else:
+            time = chain.time
+            chores = due_chores(await self._facts(), chain.clock)
         due = [
             chore
-            for chore in due_chores(facts, self._chain.clock)
+            for chore in chores
             if not self._outbox.known(chore.key)
             and my_turn(
                 chore,
-                time=facts.time,
+                time=time,
                 me=self._me,
                 validators=validators,
                 seed=self._run,
@@ -91,19 +112,32 @@ class Caretaker:
             case ChoreKind.FINALISE_ROOT:
                 if chore.root is None:
                     raise Bug("a root to finalise has no root")
-                return contracts.epochs.finalise_root_call(Round(chore.number), chore.root)
+                round_ = Round(chore.number)
+                bitmaps = {
+                    event.slot: event.bitmap
+                    for event in self._chain.events.events(Attested, round_=round_)
+                    if event.root == chore.root
+                }
+                return contracts.epochs.finalise_root_call(round_, chore.root, bitmaps)
             case ChoreKind.PENALISE_REVEAL:
                 return contracts.scores.penalise_missing_reveal_call(
                     Epoch(chore.number), Slot(chore.detail)
                 )
             case ChoreKind.FINALISE_SETTLEMENT:
-                return contracts.rewards.finalise_settlement_call(Epoch(chore.number))
+                return contracts.rewards.finalise_settlement_call(
+                    Epoch(chore.number), chore.attempt
+                )
             case ChoreKind.RESOLVE_TIMEOUT:
                 return contracts.rewards.resolve_timeout_call(
-                    Epoch(chore.number), index=chore.detail, cell=chore.cell
+                    Epoch(chore.number),
+                    attempt=chore.attempt,
+                    index=chore.detail,
+                    cell=chore.cell,
                 )
             case ChoreKind.VOID_EPOCH:
                 return contracts.rewards.void_epoch_call(Epoch(chore.number))
+            case ChoreKind.RESUME:
+                return contracts.epochs.resume_call()
             case ChoreKind.POST_SETTLEMENT:
                 raise Bug("posting a settlement needs its tree")
 
@@ -117,7 +151,7 @@ class Caretaker:
             if round_ > 0
             for purpose in Purpose
         }
-        post = await rewards.current_post()
+        posts = await rewards.standing_posts()
         return ChoreFacts(
             time=chain.time,
             block=chain.block,
@@ -125,9 +159,21 @@ class Caretaker:
             majority_roots=await self._majority_roots(),
             silent=await self._silent(),
             next_epoch=await rewards.next_epoch(),
-            post_window_ends=post.window_ends if post else None,
-            post_challenges=post.open_challenges if post else 0,
-            unanswered=self._unanswered(post) if post and post.open_challenges else (),
+            posts=[await self._standing(post) for post in posts],
+            unanswered=[
+                each for post in posts if post.open_challenges for each in self._unanswered(post)
+            ],
+        )
+
+    async def _standing(self, post: Post) -> StandingPost:
+        """A post, compared with what the reveals say once it could be made final."""
+        is_over = self._chain.time > post.window_ends and not post.open_challenges
+        tree = await self._settlements.build(post.epoch, post.pot) if is_over else None
+        return StandingPost(
+            attempt=post.attempt,
+            window_ends=post.window_ends,
+            open_challenges=post.open_challenges,
+            is_right=tree is not None and tree.root.hash == post.root,
         )
 
     def _unanswered(self, post: Post) -> list[OpenChallenge]:

@@ -1,7 +1,7 @@
 """The run as the chain shows it: who is in it, and what happened in each round and epoch.
 
-Built from the stored events and the registry's snapshots. Times are those of blocks. Nothing here
-decides anything.
+Built from the stored events and the registry's snapshots. Times are those of blocks, less the run's
+pauses. Nothing here decides anything.
 """
 
 from __future__ import annotations
@@ -11,18 +11,23 @@ from dataclasses import dataclass
 
 from ledger.contracts import Contracts
 from ledger.contracts.registry import Role, SlotHolder
+from ledger.errors import Reverted
 from ledger.event_types import (
     Attested,
     BeaconFixed,
     BeaconRecorded,
     Committed,
+    Convicted,
     EndpointSet,
     Event,
-    FaultProven,
     OperatorSet,
+    PauseEnded,
+    PauseStarted,
     Registered,
     RootFinalised,
     SettlementFinalised,
+    TermsAnnounced,
+    TermsWithdrawn,
     WeightsRevealed,
 )
 from ledger.events import EventReader, Update
@@ -32,9 +37,12 @@ from node.outcome import RoundFacts
 from protocol.beacon import Purpose
 from protocol.clock import RoundClock
 from protocol.ids import Address, Epoch, Hash32, Round, Slot, Units
+from protocol.terms import Terms
 from scoring.acceptance import Attestation
 from scoring.consensus import Reveal, consensus_weights, has_quorum, weights_by_address
 from scoring.weights import decode_weights
+
+_FORGOTTEN = "EpochForgotten"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +73,14 @@ class Snapshot:
 
 
 class RunChain:
-    """One run on one chain, kept up to date by `poll`."""
+    """One run on one chain, kept up to date by `poll`.
+
+    Attributes:
+        block: the newest block.
+        time: its time less all pauses, which every deadline of the run compares with; it stands still in a pause.
+        block_time: its time as the chain has it.
+        paused_since: block time at which the pause under way started; None while the run goes on.
+    """
 
     def __init__(self, *, contracts: Contracts, events: EventReader, clock: RoundClock) -> None:
         self.contracts = contracts
@@ -73,15 +88,47 @@ class RunChain:
         self.clock = clock
         self.block = 0
         self.time = 0
+        self.block_time = 0
+        self.paused_since: int | None = None
         self._snapshots: dict[Epoch, Snapshot] = {}
 
     async def poll(self) -> Update:
         """Catches up with the head."""
         update = await self.events.poll()
-        self.block, self.time = update.head.number, update.head.time
+        self.block, self.block_time = update.head.number, update.head.time
+        self._set_clock()
         if update.removed:
             self._snapshots.clear()
         return update
+
+    def _set_clock(self) -> None:
+        started, ended = self.events.events(PauseStarted), self.events.events(PauseEnded)
+        self.paused_since = started[-1].timestamp if len(started) > len(ended) else None
+        paused_s = ended[-1].total_s if ended else 0
+        self.time = (self.paused_since or self.block_time) - paused_s
+
+    @property
+    def paused(self) -> bool:
+        """Whether the run's clocks stand still, so that no contract takes anything."""
+        return self.paused_since is not None
+
+    def block_time_of(self, time: int) -> int:
+        """Block time at which the run's clock shows `time`, if no further pause comes between."""
+        return time + self.block_time - self.time
+
+    def schedule(self) -> list[Terms]:
+        """All terms that apply, applied or are announced, by ascending first epoch."""
+        found: list[TermsAnnounced | TermsWithdrawn] = [
+            *self.events.events(TermsAnnounced),
+            *self.events.events(TermsWithdrawn),
+        ]
+        schedule: list[Terms] = []
+        for event in sorted(found, key=_place):
+            if isinstance(event, TermsAnnounced):
+                schedule.append(event.terms)
+            else:
+                schedule.pop()
+        return schedule
 
     @property
     def round(self) -> Round:
@@ -99,15 +146,25 @@ class RunChain:
         if known is not None:
             return known
         final = epoch <= self.epoch
-        registry = self.contracts.registry
         snapshot = Snapshot(
             epoch=epoch,
-            miners={held.slot: held for held in await registry.slots(Role.MINER, epoch)},
-            validators={held.slot: held for held in await registry.slots(Role.VALIDATOR, epoch)},
+            miners={held.slot: held for held in await self._holders(Role.MINER, epoch)},
+            validators={held.slot: held for held in await self._holders(Role.VALIDATOR, epoch)},
         )
         if final:
             self._snapshots[epoch] = snapshot
         return snapshot
+
+    async def _holders(self, role: Role, epoch: Epoch) -> list[SlotHolder]:
+        """The slots of an epoch. Stakes that the vault has forgotten are read as it knew them then, from a node's archive."""
+        registry = self.contracts.registry
+        try:
+            return await registry.slots(role, epoch)
+        except Reverted as error:
+            seen = self.events.events(WeightsRevealed, epoch=epoch)
+            if error.name != _FORGOTTEN or not seen:
+                raise
+            return await registry.slots(role, epoch, block=seen[0].block)
 
     def slot_count(self, role: Role) -> int:
         """Slots of a role that were ever used."""
@@ -147,10 +204,19 @@ class RunChain:
         ]
         return BeaconState(target=targets[-1] if targets else 0)
 
-    def commits(self, round_: Round) -> dict[Address, Hash32]:
-        """What each miner committed in a round."""
+    async def commits(self, round_: Round) -> dict[Address, Hash32]:
+        """What each miner committed in a round. The contract takes commits of any key; others than operators' don't count."""
+        snapshot = await self.snapshot(self.clock.epoch_of(round_))
+        operators = self.operators(round_)
+        miners = {
+            operators[holder.account]: holder.account
+            for holder in snapshot.miners.values()
+            if holder.account in operators
+        }
         return {
-            event.account: event.digest for event in self.events.events(Committed, round_=round_)
+            miners[event.operator]: event.digest
+            for event in self.events.events(Committed, round_=round_)
+            if event.operator in miners
         }
 
     def final_roots(self) -> dict[Round, Hash32]:
@@ -160,8 +226,8 @@ class RunChain:
     def faults_of_epoch(self, epoch: Epoch) -> set[Address]:
         """The accounts with a proven fault in a round of an epoch."""
         return {
-            event.miner
-            for event in self.events.events(FaultProven)
+            event.offender
+            for event in self.events.events(Convicted)
             if self.clock.epoch_of(event.round) == epoch
         }
 
@@ -181,7 +247,7 @@ class RunChain:
             round=round_,
             beacon=beacon,
             operators={miner: operators[miner] for miner in miners if miner in operators},
-            commits=self.commits(round_),
+            commits=await self.commits(round_),
         )
 
     async def attestations(self, round_: Round) -> list[Attestation]:
@@ -210,7 +276,7 @@ class RunChain:
             slot_count=self.slot_count(Role.MINER),
             attestations=await self.attestations(round_),
             total_stake=snapshot.total_stake,
-            commits=self.commits(round_),
+            commits=await self.commits(round_),
             weights=await self.selection_weights(epoch),
         )
 

@@ -29,6 +29,8 @@ class ChoreKind(StrEnum):
     FINALISE_SETTLEMENT = "finalise-settlement"
     VOID_EPOCH = "void-epoch"
     RESOLVE_TIMEOUT = "resolve-timeout"
+    RESUME = "resume"
+    """The end of a pause that lasted as long as it may."""
     POST_SETTLEMENT = "post-settlement"
     """Not among the due ones: who posts has to bring the tree."""
 
@@ -38,11 +40,11 @@ class Chore:
     """One chore that is due.
 
     Attributes:
-        number: the round of a beacon or root, the epoch of everything else.
+        number: the round of a beacon or root, the start of a pause, the epoch of everything else.
         detail: the beacon's purpose, the validator slot, the challenged leaf, or 0.
         attempt: tells a repeated chore (an expired beacon, a second post) from its first try.
         cell: of a challenged leaf.
-        opened: the chain second after which it could be done.
+        opened: the second after which it could be done; of the chain's own clock where a pause is to end.
         root: the root to finalise.
     """
 
@@ -70,12 +72,27 @@ class BeaconState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenChallenge:
-    """A leaf of the standing post that its poster has to open until `deadline`."""
+    """A leaf of a standing post that its poster has to open until `deadline`."""
 
     attempt: int
     index: int
     cell: int
     deadline: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StandingPost:
+    """A settlement of the epoch next in line that stands.
+
+    Attributes:
+        window_ends: it can be made final after this second, without open challenges.
+        is_right: whether it is what the reveals say; only such a one is made final.
+    """
+
+    attempt: int
+    window_ends: int
+    open_challenges: int
+    is_right: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,9 +105,8 @@ class ChoreFacts:
         silent: validator slots per epoch that committed no reveal, past the reveal deadline, and
             were not penalised yet.
         next_epoch: the epoch whose settlement is next in line.
-        post_window_ends: end of the standing post's window, None without a post.
-        post_challenges: how many challenges of the standing post the contract counts as open.
-        unanswered: those of them that are known.
+        posts: the settlements that stand for it.
+        unanswered: open challenges of them.
     """
 
     time: int
@@ -99,8 +115,7 @@ class ChoreFacts:
     majority_roots: Mapping[Round, Hash32]
     silent: Mapping[Epoch, Sequence[Slot]]
     next_epoch: Epoch
-    post_window_ends: int | None
-    post_challenges: int
+    posts: Sequence[StandingPost] = ()
     unanswered: Sequence[OpenChallenge] = ()
 
 
@@ -112,6 +127,14 @@ def due_chores(facts: ChoreFacts, clock: RoundClock) -> list[Chore]:
         *_settlement_chores(facts, clock),
     ]
     return sorted(chores, key=lambda chore: chore.opened)
+
+
+def overdue_pause(since: int, time: int, clock: RoundClock) -> list[Chore]:
+    """The chore of ending a pause that started at block time `since`, once it lasted as long as it may."""
+    opened = since + clock.params.pause_most_s
+    if time <= opened:
+        return []
+    return [Chore(kind=ChoreKind.RESUME, number=since, opened=opened)]
 
 
 def my_turn(
@@ -197,14 +220,15 @@ def _settlement_chores(facts: ChoreFacts, clock: RoundClock) -> Iterator[Chore]:
                 cell=challenge.cell,
                 opened=challenge.deadline,
             )
-    if facts.post_window_ends is not None:
-        if facts.time > facts.post_window_ends and not facts.post_challenges:
+    for post in facts.posts:
+        if post.is_right and not post.open_challenges and facts.time > post.window_ends:
             yield Chore(
                 kind=ChoreKind.FINALISE_SETTLEMENT,
                 number=facts.next_epoch,
-                opened=facts.post_window_ends,
+                attempt=post.attempt,
+                opened=post.window_ends,
             )
-    elif facts.time > clock.settlement_void_at(facts.next_epoch):
+    if not facts.posts and facts.time > clock.settlement_void_at(facts.next_epoch):
         yield Chore(
             kind=ChoreKind.VOID_EPOCH,
             number=facts.next_epoch,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from protocol.errors import Bug, Retryable, SyntienceError
-from protocol.ids import Hash32, Round
+from protocol.errors import Bug, OperatorError, Retryable, SyntienceError
+from protocol.ids import Epoch, Hash32, Round
+from protocol.terms import Terms
 
 
 class Contradiction(Bug):
@@ -36,3 +37,26 @@ class Diverged(SyntienceError):
 
 class NoDataset(Retryable):
     """The run's data set is not here and nobody delivers it just now."""
+
+
+class OtherTerms(OperatorError):
+    """The run goes by another spec than the node's.
+
+    Args:
+        present: what applies.
+        begins: the epoch with which the node's own spec starts or started; None if it was never announced.
+        epoch: under way.
+    """
+
+    def __init__(self, present: Terms, *, begins: Epoch | None, epoch: Epoch) -> None:
+        if begins is not None and begins > epoch:
+            super().__init__(
+                f"the spec of this run file applies from epoch {begins} on, and epoch {epoch} is under way",
+                "start with the present run file, and with this one then",
+            )
+        else:
+            super().__init__(
+                f"since epoch {present.from_epoch} the run goes by the spec 0x{present.spec_hash.hex()}, "
+                "which is not this run file's",
+                "get the run's new run file and start again with it",
+            )

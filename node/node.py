@@ -25,6 +25,7 @@ from node.exchange import Exchange
 from node.follower import Follower, Step
 from node.journal import Journal
 from node.settlements import Settlements
+from node.watch import RunWatch
 from protocol.clock import RoundClock
 from protocol.errors import Rejected, Retryable
 from protocol.ids import Address, Hash32, Round
@@ -93,6 +94,7 @@ class Node:
     follower: Follower
     settlements: Settlements
     dataset: TokenDataset
+    watch: RunWatch
 
     @classmethod
     @asynccontextmanager
@@ -127,6 +129,8 @@ class Node:
             stack.callback(events.close)
             chain = RunChain(contracts=contracts, events=events, clock=RoundClock(spec.chain))
             await chain.poll()
+            watch = RunWatch(chain, spec.hash())
+            watch.look()
             me = await contracts.registry.account_of_operator(signer.address) or signer.address
             outbox = await stack.enter_async_context(
                 await Outbox.open(
@@ -180,6 +184,7 @@ class Node:
                 follower=follower,
                 settlements=Settlements(chain, miners_bps=spec.chain.miners_bps),
                 dataset=dataset,
+                watch=watch,
             )
             await node._start_following()
             yield node
@@ -192,10 +197,14 @@ class Node:
 
         Returns:
             The rounds that were concluded, oldest first.
+
+        Raises:
+            OtherTerms: the run goes by another spec now.
         """
         steps: list[Step] = []
         try:
             update = await self.chain.poll()
+            self.watch.look()
             undone = [
                 number
                 for event in update.removed
@@ -238,9 +247,10 @@ class Node:
             logger.debug("root not published: %s", error)
 
     def _forget(self) -> None:
-        """Drops records of rounds whose fraud window is over."""
+        """Drops records of rounds whose fraud window is over, and nothing can be asked for any more."""
         chain = self.run_file.spec.chain
-        window = (chain.fraud_window_epochs + 1) * chain.rounds_per_epoch
+        # An epoch more: what is asked for on chain in the window's last moment is shown after it.
+        window = (chain.fraud_window_epochs + 2) * chain.rounds_per_epoch
         oldest = self.follower.head - window
         if oldest > 0:
             self.exchange.forget_before(Round(oldest))

@@ -17,7 +17,7 @@ from ledger.outbox import Outbox
 from ledger.runs import write_run_file
 from protocol import canonical, record
 from protocol.errors import Rejected
-from protocol.ids import UNITS_PER_TOKEN, Units
+from protocol.ids import UNITS_PER_TOKEN, ZERO_ADDRESS, Address, Units
 from protocol.ports import Signer
 from protocol.runfile import RunFile
 from protocol.spec import RunSpec
@@ -41,6 +41,7 @@ class Foundation:
         genesis_in_s: replaces the spec's genesis time: seconds from the chain's newest block; None keeps it.
         cap: the most tokens that are ever minted.
         allocation: tokens that the deployer gets at the start.
+        governor: who may announce terms and pause, within bounds; by default nobody.
     """
 
     spec: RunSpec
@@ -48,6 +49,7 @@ class Foundation:
     genesis_in_s: int | None = None
     cap: Units = DEFAULT_CAP
     allocation: Units = DEFAULT_ALLOCATION
+    governor: Address = ZERO_ADDRESS
 
 
 async def found(foundation: Foundation, *, rpc_url: Secret, signer: Signer) -> RunFile:
@@ -73,6 +75,7 @@ async def found(foundation: Foundation, *, rpc_url: Secret, signer: Signer) -> R
                         spec,
                         cap=foundation.cap,
                         genesis_allocation=foundation.allocation,
+                        governor=foundation.governor,
                     )
                 finally:
                     begun = bool(outbox.waiting() or outbox.gas_used())
@@ -113,7 +116,7 @@ async def _spec(foundation: Foundation, folder: Path, connection: Connection) ->
         if replace(begun, spec=_at(begun.spec, 0)) != _essence(foundation):
             raise ConfigError(
                 f"another run was being deployed to {foundation.out}",
-                f"finish it with its own --spec, --cap and --allocation, or remove {folder}",
+                f"finish it with its own --spec, --cap, --allocation and --governor, or remove {folder}",
             )
         logger.warning("going on with the deployment that was interrupted")
         return begun.spec
@@ -132,11 +135,15 @@ class _Essence:
     spec: RunSpec
     cap: Units
     allocation: Units
+    governor: Address
 
 
 def _essence(foundation: Foundation) -> _Essence:
     return _Essence(
-        spec=_at(foundation.spec, 0), cap=foundation.cap, allocation=foundation.allocation
+        spec=_at(foundation.spec, 0),
+        cap=foundation.cap,
+        allocation=foundation.allocation,
+        governor=foundation.governor,
     )
 
 

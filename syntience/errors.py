@@ -1,7 +1,7 @@
 """Everything that can go wrong in the shell, one tree.
 
     OperatorError  ConfigError, DataMissing, DownloadFailed, PortInUse, ToolMissing, ChildFailed, UnwritableOutput,
-                   StakingRefused, RoleMismatch
+                   StakingRefused, RequestRefused, GovernanceRefused, RoleMismatch
     SyntienceError Interrupted
 
 The command line turns each into one line and an exit status (`syntience.cli.app`).
@@ -48,6 +48,14 @@ class UnwritableOutput(OperatorError):
 
 class StakingRefused(OperatorError):
     """What is asked for can't be done with this account, key or amount; nothing was sent."""
+
+
+class GovernanceRefused(OperatorError):
+    """What is asked for is not this key's to do, or not now; nothing was sent."""
+
+
+class RequestRefused(OperatorError):
+    """What is asked for can't be asked for on chain; nothing was sent."""
 
 
 class RoleMismatch(OperatorError):

@@ -57,6 +57,7 @@ def measure(node: Node, metrics: Metrics) -> None:
     chain, follower = node.chain, node.follower
     metrics.gauge("block", chain.block)
     metrics.gauge("chain_time_seconds", chain.time)
+    metrics.gauge("paused", chain.paused)
     metrics.gauge("round", chain.round)
     metrics.gauge("epoch", chain.epoch)
     metrics.gauge("head_round", follower.head)

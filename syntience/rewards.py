@@ -1,4 +1,5 @@
-"""Collecting what an account was paid: its share of the settled epochs, refunds for chores, released bonds.
+"""Collecting what an account was paid: its share of the settled epochs, refunds for chores, released bonds,
+fees for data that it showed on chain.
 
 Anybody may send these transactions for an account; the contracts pay only whom they owe.
 """
@@ -25,7 +26,7 @@ class Collected:
         payout: where the rewards went.
         epoch: the settlement that was claimed against; None if there was nothing to claim.
         rewards: of the settled epochs.
-        refunds, bonds: of the account and of the key that sent this.
+        refunds, bonds: of the account and of the key that sent this; bonds with what data requests owe them.
     """
 
     account: Address
@@ -65,6 +66,10 @@ async def collect(owner: Owner, account: Address | None, *, events: Path | None)
             calls.append(contracts.rewards.withdraw_refunds_call(whose))
         if bond:
             calls.append(contracts.rewards.withdraw_bonds_call(whose))
+        owed = await contracts.requests.balance_of(whose)
+        if owed:
+            calls.append(contracts.requests.withdraw_call(whose))
+        bonds += owed
     keys = [f"{call.label}/{secrets.token_hex(8)}" for call in calls]
     for key, call in zip(keys, calls, strict=True):
         await owner.outbox.send(call, key)

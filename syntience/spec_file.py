@@ -25,7 +25,8 @@ def derive_spec(template: RunSpec, *, data: Path, changes: Sequence[str]) -> Run
         changes: ``part.field=value``, such as ``chain.train_s=60`` or ``inner.learning_rate=0.001``.
 
     Returns:
-        The spec. Samples per round, steps, data set and genesis root of the chain's part follow from the rest.
+        The spec. Samples per round, steps, trace interval, data set and genesis root of the chain's part follow from the
+        rest.
 
     Raises:
         OperatorError: a change of nothing that there is, or a spec that contradicts itself.
@@ -48,6 +49,7 @@ def derive_spec(template: RunSpec, *, data: Path, changes: Sequence[str]) -> Run
             "genesis_root": state_root(initial_parameters(model)).hex(),
             "samples_per_round": steps * batch,
             "steps": steps,
+            "trace_every": parts["inner"]["trace_every"],
             "train_samples": dataset.spec.train_samples,
         }
         whole = {**record.to_json(template), **parts}

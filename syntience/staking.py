@@ -165,7 +165,8 @@ async def withdraw(owner: Owner) -> Units:
     """Takes out what has waited long enough; returns how much that was.
 
     Raises:
-        StakingRefused: nothing is on its way out, or it is still locked.
+        StakingRefused: nothing is on its way out, or it can't leave yet.
+        Reverted: the same, as the vault says it: the epoch of the exit is not settled.
     """
     finished = await finish_earlier(owner.outbox)
     vault = owner.contracts.vault
@@ -177,11 +178,22 @@ async def withdraw(owner: Owner) -> Units:
             f"{owner.account} has nothing to withdraw",
             "ask for an exit first: syntience stake exit",
         )
-    wait_s = unbonding.unlock_time - (await owner.contracts.epochs.now()).time
+    amount, now = exact_tokens(unbonding.amount), await owner.contracts.epochs.now()
+    if now.paused:
+        raise StakingRefused(
+            f"the run is paused, and no stake leaves it meanwhile ({amount} tokens wait)",
+            "withdraw when it goes on (see `syntience status`)",
+        )
+    wait_s = unbonding.unlock_time - now.time
     if wait_s >= 0:
         raise StakingRefused(
-            f"{exact_tokens(unbonding.amount)} tokens are locked for {wait_s + 1:,} s more",
-            "withdraw after that time",
+            f"{amount} tokens are locked for {wait_s + 1:,} s more", "withdraw after that time"
+        )
+    games = await vault.locks_of(owner.account)
+    if games:
+        raise StakingRefused(
+            f"{games} games against {owner.account} are open, and none of its stake leaves meanwhile",
+            "withdraw when they are over; keep the node running, for it defends itself",
         )
     await _send(owner, [vault.withdraw_call()])
     return unbonding.amount

@@ -33,6 +33,7 @@ class AccountStatus:
         operator: the newest one; None for an account that was never registered.
         stake: active now; it counts from the next epoch's snapshot on.
         unlock_time: after this second the unbonding stake can be withdrawn.
+        games: open against the account; none of its stake leaves meanwhile.
         earned: in all final settlements together.
         slashed: lost to proven faults and missed reveals.
         refunds, bonds: waiting to be collected, besides what was earned and not claimed.
@@ -48,6 +49,7 @@ class AccountStatus:
     stake: Units
     unbonding: Units
     unlock_time: int
+    games: int
     earned: Units
     claimed: Units
     slashed: Units
@@ -56,6 +58,16 @@ class AccountStatus:
     bonds: Units
     tokens: Units
     native_wei: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnnouncedTerms:
+    """From `from_epoch` on the spec with this hash applies. `is_ours`: it is the run file's."""
+
+    from_epoch: Epoch
+    spec_hash: Hash32
+    judge: Address
+    is_ours: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +82,8 @@ class RunStatus:
         settled, void: epochs.
         windows_s: length of each phase, in order.
         min_stakes: the least stake by role.
+        paused_s: how long the pause under way has lasted; None while the run goes on.
+        announced: terms that start in a later epoch.
     """
 
     run: Hash32
@@ -89,6 +103,8 @@ class RunStatus:
     rounds_per_epoch: int
     windows_s: Mapping[str, int]
     min_stakes: Mapping[str, Units]
+    paused_s: int | None
+    announced: tuple[AnnouncedTerms, ...]
     account: AccountStatus | None
 
 
@@ -156,6 +172,17 @@ async def _status(run: RunFile, chain: RunChain, account: AccountStatus | None) 
             "apply": params.apply_s,
         },
         min_stakes={"miner": params.min_miner_stake, "validator": params.min_validator_stake},
+        paused_s=None if chain.paused_since is None else chain.block_time - chain.paused_since,
+        announced=tuple(
+            AnnouncedTerms(
+                from_epoch=terms.from_epoch,
+                spec_hash=terms.spec_hash,
+                judge=terms.judge,
+                is_ours=terms.spec_hash == run.spec.hash(),
+            )
+            for terms in chain.schedule()
+            if terms.from_epoch > max(1, chain.epoch)
+        ),
         account=account,
     )
 
@@ -183,6 +210,7 @@ async def _account(
         stake=await vault.active_of(owner),
         unbonding=unbonding.amount,
         unlock_time=unbonding.unlock_time,
+        games=await vault.locks_of(owner),
         earned=newest[1].cumulative if newest else Units(0),
         claimed=await rewards.claimed_of(owner),
         slashed=Units(sum(event.taken for event in lost)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 
 from ledger.keys import LocalSigner
@@ -92,16 +92,7 @@ def desk_over(dataset: TokenDataset) -> Desk:
     """The desk of a data set. Computes with one thread from then on, as every role does."""
     pin_threads(1)
     spec = subnet_spec(dataset)
-    names = (
-        "token",
-        "registry",
-        "vault",
-        "epochs",
-        "beacon",
-        "scores",
-        "rewards",
-        "faults",
-    )
+    names = [item.name for item in fields(ContractAddresses)]
     run_file = RunFile(
         version=RUN_FILE_VERSION,
         run=RUN,

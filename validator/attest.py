@@ -122,7 +122,7 @@ class Attester:
         root = Hash32(bytes.fromhex(str(body["root"])))
         bitmap = bytes.fromhex(str(body["bitmap"]))
         call = node.chain.contracts.epochs.attest_call(round_, root, bitmap)
-        deadline = node.chain.clock.attest_deadline(round_)
+        deadline = node.chain.block_time_of(node.chain.clock.attest_deadline(round_))
         await node.outbox.send(call.within(deadline, gas=_ATTEST_GAS), _key(round_))
         logger.info("round %d: attested %s, root %s", round_, bitmap.hex(), root.hex()[:16])
 

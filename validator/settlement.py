@@ -1,8 +1,8 @@
 """Settling an epoch: posting in turn, checking what others post, answering for it.
 
-A posted root that is not what the revealed weights give is challenged, leaf by leaf, until its
-poster can't open one. A challenge of a right root is answered by anyone who can: the opening proves
-itself.
+Several posts may stand side by side. One that is not what the revealed weights give is challenged,
+leaf by leaf, until its poster can't open one; the right one is posted beside it. A challenge of a
+right root is answered by anyone who can: the opening proves itself.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from ledger.errors import Reverted
 from ledger.event_types import (
     LeafChallenged,
     LeafOpened,
+    PostClosed,
     SettlementFinalised,
     SettlementPosted,
     SettlementStruck,
@@ -53,19 +54,20 @@ class Settler:
             await self._approve()
         if node.chain.time <= node.chain.clock.weight_reveal_deadline(epoch):
             return
-        post = await rewards.current_post()
-        if post is None:
-            await self._post(epoch)
-            return
-        tree = await node.settlements.build(epoch, post.pot)
+        posts = await rewards.standing_posts()
+        pot = posts[0].pot if posts else await rewards.pot_of(epoch)
+        tree = await node.settlements.build(epoch, pot)
         if tree is None:
             return
-        if tree.root.hash != post.root:
-            await self._challenge(post, tree)
-        else:
-            await self._answer(post, tree)
+        if all(post.root != tree.root.hash for post in posts):
+            await self._post(epoch, tree)
+        for post in posts:
+            if post.root == tree.root.hash:
+                await self._answer(post, tree)
+            else:
+                await self._challenge(post, tree)
 
-    async def _post(self, epoch: Epoch) -> None:
+    async def _post(self, epoch: Epoch, tree: SettlementTree) -> None:
         node, chain = self._node, self._node.chain
         if chain.time > chain.clock.settlement_void_at(epoch):
             return
@@ -86,10 +88,6 @@ class Settler:
             turn_s=max(TURN_S, node.run_file.spec.chain.settlement_turn_s),
         ):
             return
-        pot = await chain.contracts.rewards.pot_of(epoch)
-        tree = await node.settlements.build(epoch, pot)
-        if tree is None:
-            return
         await self._approve()
         call = chain.contracts.rewards.post_settlement_call(
             epoch, miners=tree.miners, validators=tree.validators
@@ -98,7 +96,7 @@ class Settler:
         logger.info("epoch %d: posted the settlement, root %s", epoch, tree.root.hash.hex()[:16])
 
     async def _challenge(self, post: Post, tree: SettlementTree) -> None:
-        """Challenges the next leaf of a half that differs; one at a time."""
+        """Challenges the next leaf of a half that differs; one of each post at a time."""
         node, chain = self._node, self._node.chain
         if post.open_challenges or chain.time > post.window_ends:
             return
@@ -123,30 +121,53 @@ class Settler:
             if (index, cell) in tried or node.outbox.known(key):
                 continue
             await self._approve()
-            call = chain.contracts.rewards.challenge_leaf_call(post.epoch, index=index, cell=cell)
+            call = chain.contracts.rewards.challenge_leaf_call(
+                post.epoch, attempt=post.attempt, index=index, cell=cell
+            )
             await node.outbox.send(call, key)
             logger.warning("epoch %d: challenged leaf %d of a wrong settlement", post.epoch, index)
             return
 
     async def _take_back(self) -> None:
-        """Takes back our bonds on challenges of posts that fell to another challenge."""
-        node = self._node
+        """Takes back our bonds of posts that are gone: of a right one beside the final one, and of challenges."""
+        node, events = self._node, self._node.chain.events
         rewards = node.chain.contracts.rewards
+        final = node.chain.settled()
+        gone = self._gone()
+        for posted in events.events(SettlementPosted):
+            place = (posted.epoch, posted.attempt)
+            key = f"close-post/{posted.epoch}/{posted.attempt}"
+            if posted.poster != node.signer.address or place in gone or posted.epoch not in final:
+                continue
+            post = await rewards.post_of(*place) if not node.outbox.known(key) else None
+            if post is not None and post.root == final[posted.epoch]:
+                await node.outbox.send(rewards.close_post_call(*place), key)
         mine = {
             f"release/{event.epoch}/{event.attempt}/{event.index}/{event.cell}": event
-            for event in node.chain.events.events(LeafChallenged)
-            if event.challenger == node.signer.address
+            for event in events.events(LeafChallenged)
+            if event.challenger == node.signer.address and (event.epoch, event.attempt) in gone
         }
-        post = await rewards.current_post() if mine.keys() - self._taken_back else None
         for key in mine.keys() - self._taken_back:
             event = mine[key]
-            if post and (event.epoch, event.attempt) == (post.epoch, post.attempt):
-                continue
-            place = {"attempt": event.attempt, "index": event.index, "cell": event.cell}
-            challenge = await rewards.challenge_of(event.epoch, **place)
-            if challenge is not None and challenge.open:
-                await node.outbox.send(rewards.release_challenge_call(event.epoch, **place), key)
+            details = {"attempt": event.attempt, "index": event.index, "cell": event.cell}
+            challenge = await rewards.challenge_of(event.epoch, **details)
+            fell = gone[event.epoch, event.attempt]
+            if challenge is not None and not challenge.closed and (challenge.open or fell):
+                call = rewards.release_challenge_call(event.epoch, **details)
+                await node.outbox.send(call, key)
             self._taken_back.add(key)
+
+    def _gone(self) -> dict[tuple[Epoch, int], bool]:
+        """The posts that stand no more, and whether they fell; the bonds of challenges that a right one answered are its."""
+        events = self._node.chain.events
+        struck = {(event.epoch, event.attempt): True for event in events.events(SettlementStruck)}
+        final = {
+            (event.epoch, event.attempt): False for event in events.events(SettlementFinalised)
+        }
+        closed = {
+            (event.epoch, event.attempt): event.burned > 0 for event in events.events(PostClosed)
+        }
+        return struck | final | closed
 
     async def _answer(self, post: Post, tree: SettlementTree) -> None:
         """Opens challenged leaves of a root that is right."""
@@ -166,7 +187,11 @@ class Settler:
                 continue
             opening = await self._opening(post.epoch, tree, event.index, Slot(event.cell))
             call = chain.contracts.rewards.open_leaf_call(
-                post.epoch, index=event.index, cell=event.cell, opening=opening
+                post.epoch,
+                attempt=post.attempt,
+                index=event.index,
+                cell=event.cell,
+                opening=opening,
             )
             try:
                 await node.outbox.send(call, key)

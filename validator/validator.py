@@ -12,6 +12,7 @@ import logging
 from collections.abc import Awaitable, Callable
 
 from ledger.errors import Reverted
+from node.answers import Answerer
 from node.caretaker import Caretaker
 from node.claims import claim_rewards
 from node.dataset import offer_dataset
@@ -44,8 +45,13 @@ class Validator:
         self._weights = WeightKeeper(node)
         self._settler = Settler(node)
         self._caretaker = Caretaker(
-            chain=node.chain, outbox=node.outbox, run=node.run_file.run, me=node.me
+            chain=node.chain,
+            outbox=node.outbox,
+            settlements=node.settlements,
+            run=node.run_file.run,
+            me=node.me,
         )
+        self._answerer = Answerer(node)
         self._chronicle = Chronicle(node)
         self._concluded: asyncio.Queue[Step] = asyncio.Queue()
         self._done = asyncio.Event()
@@ -61,6 +67,7 @@ class Validator:
                     group.create_task(self._repeat(self._duties)),
                     group.create_task(self._repeat(self._caretaker.work)),
                     group.create_task(self._repeat(self._settle)),
+                    group.create_task(self._repeat(self._answerer.work)),
                 ]
                 await self._done.wait()
                 for loop in loops:
@@ -81,7 +88,7 @@ class Validator:
         for concluded in steps:
             await self._enter(concluded)
         await self._chronicle.keep(steps)
-        for work in (self._duties, self._caretaker.work, self._settle):
+        for work in (self._duties, self._answerer.work, self._caretaker.work, self._settle):
             await self._attempt(work)
 
     def close(self) -> None:
@@ -108,10 +115,14 @@ class Validator:
         await self._scorer.observe(concluded)
 
     async def _duties(self) -> None:
+        if self._node.chain.paused:
+            return
         await self._attester.work()
         await self._weights.work(self._scorer.book)
 
     async def _settle(self) -> None:
+        if self._node.chain.paused:
+            return
         await self._settler.work()
         owed = await claim_rewards(self._node)
         settled = self._node.chain.settled()

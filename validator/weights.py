@@ -84,7 +84,12 @@ class WeightKeeper:
         committed = node.outbox.known(_key("commit", epoch))
         if weights is None or not committed or node.outbox.known(_key("reveal", epoch)):
             return
-        call = node.chain.contracts.scores.reveal_weights_call(epoch, weights, self._salt(epoch))
+        snapshot = await node.chain.snapshot(epoch)
+        slot = snapshot.validator_slot(node.me)
+        assert slot is not None  # it fixed its weights
+        call = node.chain.contracts.scores.reveal_weights_call(
+            epoch, slot=slot, account=node.me, weights=weights, salt=self._salt(epoch)
+        )
         await node.outbox.send(call, _key("reveal", epoch))
         logger.info("epoch %d: revealed weights", epoch)
 

@@ -1,14 +1,67 @@
 // SPDX-License-Identifier: Apache-2.0
 pragma solidity 0.8.37;
 
-import {Genesis} from "./interfaces/IRun.sol";
-import {RunLib} from "./libraries/RunLib.sol";
+import {Games} from "./Games.sol";
+import {IDisputes} from "./interfaces/IDisputes.sol";
+import {IJudge, Position} from "./interfaces/IJudge.sol";
+import {Genesis, Terms} from "./interfaces/IRun.sol";
+import {Submission} from "./interfaces/ISubmission.sol";
+import {Fault} from "./interfaces/IVerdicts.sol";
+import {SubmissionLib} from "./libraries/SubmissionLib.sol";
+import {ECDSA} from "@openzeppelin/contracts/utils/cryptography/ECDSA.sol";
 
 /// @title Disputes
-contract Disputes {
-    bytes32 public immutable run;
+contract Disputes is IDisputes, Games {
+    uint8 private constant ASSIGNMENT = 1;
 
-    constructor(Genesis memory g) {
-        run = RunLib.id(g.addresses.registry, g.nonce);
+    /// Judges where the terms name nobody.
+    address public immutable committee;
+    uint64 private immutable _fraudWindowEpochs;
+
+    constructor(Genesis memory g) Games(g) {
+        committee = g.addresses.committee;
+        _fraudWindowEpochs = g.params.fraudWindowEpochs;
+    }
+
+    /// @inheritdoc IDisputes
+    function openGame(bytes32 salt, Submission calldata s, bytes calldata sig) external returns (bytes32 game) {
+        bytes32 evidenceHash = keccak256(abi.encode(s, sig));
+        uint64 committedBlock = _reveal(evidenceHash, salt);
+        bytes32 commitment = keccak256(abi.encode(msg.sender, evidenceHash, salt));
+
+        Position memory p;
+        (p.claim, p.judge) = _requireJudgeable(s, sig);
+        p.defendant = s.miner;
+        p.round = s.round;
+        p.node = s.traceRoot;
+        p.fault = IJudge(p.judge).isComputed() ? Fault.Computation : Fault.NativeComputation;
+        game = _open(keccak256(abi.encode(run, msg.sender, commitment, committedBlock)), p, committedBlock);
+        emit GameOpened(game, s.miner, msg.sender, commitment);
+    }
+
+    /// @dev What a miner is judged for: its committed, signed submission of the canonical beacon, inside the fraud window.
+    function _requireJudgeable(Submission calldata s, bytes calldata sig)
+        private
+        view
+        returns (bytes32 digest, address judge)
+    {
+        if (s.run != run) revert WrongRun(s.run);
+        uint64 epoch = epochs.epochOf(s.round);
+        uint64 current = epochs.currentEpoch();
+        if (current > epoch + _fraudWindowEpochs) {
+            revert FraudWindowClosed(s.round, epoch + _fraudWindowEpochs, current);
+        }
+        bytes32 recorded = epochs.beacon(s.round, ASSIGNMENT);
+        if (recorded == 0 || s.beacon != recorded) revert NotCanonicalBeacon(s.round, s.beacon, recorded);
+        digest = SubmissionLib.digest(s, domainSeparator);
+        address operator = ECDSA.recover(digest, sig);
+        if (operator == address(0) || registry.operatorAt(s.miner, s.round) != operator) {
+            revert NotSigned(s.miner, s.round, operator);
+        }
+        if (!epochs.isCommitted(s.round, operator, digest)) revert NotCommitted(s.miner, s.round, digest);
+        Terms memory terms = epochs.termsAt(epoch);
+        if (s.specHash != terms.specHash) revert WrongSpec(s.specHash, terms.specHash);
+        if (s.steps != terms.steps) revert WrongSteps(s.steps, terms.steps);
+        judge = terms.judge == address(0) ? committee : terms.judge;
     }
 }

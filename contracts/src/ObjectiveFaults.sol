@@ -1,108 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 pragma solidity 0.8.37;
 
+import {ChallengeBook} from "./ChallengeBook.sol";
 import {IEpochManager} from "./interfaces/IEpochManager.sol";
 import {IObjectiveFaults} from "./interfaces/IObjectiveFaults.sol";
 import {IRegistry} from "./interfaces/IRegistry.sol";
-import {Genesis, Params, Role} from "./interfaces/IRun.sol";
-import {IStakeVault} from "./interfaces/IStakeVault.sol";
+import {Genesis, Role, Terms} from "./interfaces/IRun.sol";
 import {Submission} from "./interfaces/ISubmission.sol";
-import {ISynToken} from "./interfaces/ISynToken.sol";
+import {Fault, IVerdicts} from "./interfaces/IVerdicts.sol";
 import {Assignment} from "./libraries/Assignment.sol";
+import {ChunkLib} from "./libraries/ChunkLib.sol";
 import {MerkleSha256} from "./libraries/MerkleSha256.sol";
 import {RunLib} from "./libraries/RunLib.sol";
 import {SubmissionLib} from "./libraries/SubmissionLib.sol";
-import {SafeERC20} from "@openzeppelin/contracts/token/ERC20/utils/SafeERC20.sol";
 import {ECDSA} from "@openzeppelin/contracts/utils/cryptography/ECDSA.sol";
 
 /// @title ObjectiveFaults
-contract ObjectiveFaults is IObjectiveFaults {
-    using SafeERC20 for ISynToken;
-
-    /// @dev One place a hunter that is used again and again; most hunters never have two challenges open.
-    struct First {
-        /// Of the commitment; kept when the challenge is over, so that the word is never cleared just to be filled again.
-        bytes22 tag;
-        /// 0: the place is free.
-        uint48 blockNumber;
-        /// Open challenges of the hunter that have places of their own.
-        uint32 others;
-    }
-
+contract ObjectiveFaults is IObjectiveFaults, ChallengeBook {
     uint8 private constant ASSIGNMENT = 1;
 
-    ISynToken public immutable token;
     IRegistry public immutable registry;
-    IStakeVault public immutable vault;
-    IEpochManager public immutable epochs;
+    IVerdicts public immutable verdicts;
     bytes32 public immutable run;
 
-    bytes32 private immutable _datasetRoot;
-    uint256 private immutable _datasetDepth;
-    uint64 private immutable _trainSamples;
-    uint32 private immutable _samplesPerRound;
-    uint256 private immutable _dataDepth;
+    bytes32 private immutable _domainSeparator;
     uint64 private immutable _fraudWindowEpochs;
-    uint64 private immutable _revealBlocks;
-    uint256 private immutable _bond;
-    uint256 private immutable _equivocationSlashBps;
-    uint256 private immutable _equivocationBounty;
-    uint256 private immutable _wrongDataSlashBps;
-    uint256 private immutable _bountyBps;
 
-    /// Challenges whose bonds are held, plus 1: a word that is never 0 again is cheaper to write.
-    uint256 private _openPlusOne = 1;
-    mapping(address hunter => First) private _firsts;
-    /// Blocks of challenges that were committed while the hunter's first place was taken.
-    mapping(address hunter => mapping(bytes32 commitment => uint64 blockNumber)) private _others;
-    /// @inheritdoc IObjectiveFaults
-    mapping(address miner => mapping(uint64 round => Fault)) public verdict;
-
-    constructor(Genesis memory g) {
-        token = ISynToken(g.addresses.token);
+    constructor(Genesis memory g) ChallengeBook(g, g.params.challengeBond) {
         registry = IRegistry(g.addresses.registry);
-        vault = IStakeVault(g.addresses.vault);
-        epochs = IEpochManager(g.addresses.epochs);
+        verdicts = IVerdicts(g.addresses.verdicts);
         run = RunLib.id(g.addresses.registry, g.nonce);
-        Params memory p = g.params;
-        _datasetRoot = p.datasetRoot;
-        _datasetDepth = p.datasetDepth;
-        _trainSamples = p.trainSamples;
-        _samplesPerRound = p.samplesPerRound;
-        _dataDepth = MerkleSha256.depthOf(p.samplesPerRound);
-        _fraudWindowEpochs = p.fraudWindowEpochs;
-        _revealBlocks = p.challengeRevealBlocks;
-        _bond = p.challengeBond;
-        _equivocationSlashBps = p.equivocationSlashBps;
-        _equivocationBounty = p.equivocationBounty;
-        _wrongDataSlashBps = p.wrongDataSlashBps;
-        _bountyBps = p.bountyBps;
-    }
-
-    /// @inheritdoc IObjectiveFaults
-    function commitChallenge(bytes32 commitment) external {
-        First memory first = _firsts[msg.sender];
-        if (_blockOf(msg.sender, first, commitment) != 0) revert AlreadyChallenged(msg.sender, commitment);
-        if (first.blockNumber == 0) {
-            (first.tag, first.blockNumber) = (_tag(commitment), uint48(block.number));
-        } else {
-            ++first.others;
-            _others[msg.sender][commitment] = uint64(block.number);
-        }
-        _firsts[msg.sender] = first;
-        ++_openPlusOne;
-        emit ChallengeCommitted(msg.sender, commitment, uint64(block.number) + _revealBlocks, _bond);
-        token.safeTransferFrom(msg.sender, address(this), _bond);
-    }
-
-    /// @inheritdoc IObjectiveFaults
-    function expireChallenge(address hunter, bytes32 commitment) external {
-        uint64 committed = _requireChallenge(hunter, commitment);
-        uint64 last = committed + _revealBlocks;
-        if (block.number <= last) revert NotExpired(last, uint64(block.number));
-        _close(hunter, commitment);
-        emit ChallengeExpired(hunter, commitment, _bond);
-        token.burn(_bond);
+        _domainSeparator = SubmissionLib.separatorOf(g.addresses.registry);
+        _fraudWindowEpochs = g.params.fraudWindowEpochs;
     }
 
     /// @inheritdoc IObjectiveFaults
@@ -113,14 +42,18 @@ contract ObjectiveFaults is IObjectiveFaults {
         Submission calldata b,
         bytes calldata sigB
     ) external {
-        _reveal(keccak256(abi.encode(a, sigA, b, sigB)), salt);
+        uint64 committedBlock = _reveal(keccak256(abi.encode(a, sigA, b, sigB)), salt);
         _requireJudgeable(a);
         if (a.run != b.run || a.round != b.round || a.beacon != b.beacon || a.miner != b.miner) {
             revert DifferentSubmissions();
         }
-        bytes32 digest = _requireSigned(a, sigA);
-        if (_requireSigned(b, sigB) == digest) revert SameSubmission(digest);
-        _convict(Fault.Equivocation, a.miner, a.round);
+        (bytes32 digest, address operator) = _requireSigned(a, sigA);
+        bytes32 other = submissionDigest(b);
+        if (other == digest) revert SameSubmission(digest);
+        // One operator is valid in a round.
+        address signer = ECDSA.recoverCalldata(other, sigB);
+        if (signer != operator) revert NotSigned(b.miner, b.round, signer);
+        _convict(Fault.Equivocation, a, committedBlock);
     }
 
     /// @inheritdoc IObjectiveFaults
@@ -134,122 +67,183 @@ contract ObjectiveFaults is IObjectiveFaults {
         bytes32 trueLeafHash,
         bytes32[] calldata trueProof
     ) external {
-        _reveal(keccak256(abi.encode(s, sig, i, claimedLeafHash, claimedProof, trueLeafHash, trueProof)), salt);
-        _requireJudgeable(s);
-        _requireCommitted(s, _requireSigned(s, sig));
-        if (i >= _samplesPerRound) revert NoSuchSample(i, _samplesPerRound);
+        uint64 committedBlock = _reveal(
+            keccak256(abi.encode(s, sig, i, claimedLeafHash, claimedProof, trueLeafHash, trueProof)), salt
+        );
+        Terms memory terms = epochs.termsAt(_requireJudgeable(s));
+        _requireClaim(s, sig, terms.specHash);
+        if (i >= terms.samplesPerRound) revert NoSuchSample(i, terms.samplesPerRound);
         if (claimedLeafHash == trueLeafHash) revert DataMatches(i, trueLeafHash);
-        uint64 sample = assignedSample(s.round, s.beacon, s.miner, i);
-        if (
-            !MerkleSha256.verify(s.dataRoot, claimedLeafHash, i, claimedProof, _dataDepth)
-                || !MerkleSha256.verify(_datasetRoot, trueLeafHash, sample, trueProof, _datasetDepth)
-        ) revert InvalidProof();
-        _convict(Fault.WrongData, s.miner, s.round);
+        _requireLeaf(s.dataRoot, claimedLeafHash, i, claimedProof, MerkleSha256.depthOf(terms.samplesPerRound));
+        _requireAssigned(terms, s, i, trueLeafHash, trueProof);
+        _convict(Fault.WrongData, s, committedBlock);
     }
 
     /// @inheritdoc IObjectiveFaults
-    function challengeBlock(address hunter, bytes32 commitment) external view returns (uint64 blockNumber) {
-        return _blockOf(hunter, _firsts[hunter], commitment);
+    function proveWrongSpec(bytes32 salt, Submission calldata s, bytes calldata sig) external {
+        uint64 committedBlock = _reveal(keccak256(abi.encode(s, sig)), salt);
+        bytes32 registered = epochs.specHashAt(_requireJudgeable(s));
+        _requireCommitted(s, sig);
+        if (s.specHash == registered) revert SpecMatches(registered);
+        _convict(Fault.WrongSpec, s, committedBlock);
     }
 
     /// @inheritdoc IObjectiveFaults
-    function bondsHeld() external view returns (uint256) {
-        return (_openPlusOne - 1) * _bond;
+    function proveLocalState(
+        bytes32 salt,
+        Submission calldata s,
+        bytes calldata sig,
+        Submission calldata other,
+        bytes calldata otherSig,
+        IEpochManager.Ballot[] calldata ballots
+    ) external {
+        uint64 committedBlock = _reveal(keccak256(abi.encode(s, sig, other, otherSig, ballots)), salt);
+        _requireClaim(s, sig, epochs.specHashAt(_requireJudgeable(s)));
+        uint64 from = s.localFromRound;
+        if (from == 0 || from >= s.round) revert NothingCarried(s.round, from);
+        if (otherSig.length == 0) {
+            _requireNeverAccepted(s.miner, from, ballots);
+        } else {
+            if (other.run != s.run || other.miner != s.miner) revert DifferentSubmissions();
+            _requireCommitted(other, otherSig);
+            if (other.round == from) {
+                if (other.localOut == s.localIn) _requireRejected(other, ballots);
+            } else if (other.round > from && other.round < s.round) {
+                _requireAccepted(other, ballots);
+            } else {
+                revert UnrelatedRound(s.round, from, other.round);
+            }
+        }
+        _convict(Fault.LocalState, s, committedBlock);
     }
 
     /// @inheritdoc IObjectiveFaults
-    function assignedSample(uint64 round, bytes32 beacon, address miner, uint32 i) public view returns (uint64) {
-        return Assignment.sample(run, round, beacon, miner, i, _trainSamples);
+    function proveBadEncoding(
+        bytes32 salt,
+        Submission calldata s,
+        bytes calldata sig,
+        uint256 chunk,
+        bytes calldata leaf,
+        bytes32[] calldata proof
+    ) external {
+        uint64 committedBlock = _reveal(keccak256(abi.encode(s, sig, chunk, leaf, proof)), salt);
+        _requireClaim(s, sig, epochs.specHashAt(_requireJudgeable(s)));
+        _requireLeaf(s.payloadRoot, MerkleSha256.leafHash(leaf), chunk, proof, proof.length);
+        if (ChunkLib.isCanonical(leaf)) revert ChunkIsCanonical(chunk);
+        _convict(Fault.BadEncoding, s, committedBlock);
+    }
+
+    /// @inheritdoc IObjectiveFaults
+    function assignedSample(uint64 round, bytes32 beacon, address miner, uint32 i) external view returns (uint64) {
+        return Assignment.sample(run, round, beacon, miner, i, epochs.termsAt(epochs.epochOf(round)).trainSamples);
     }
 
     /// @inheritdoc IObjectiveFaults
     function submissionDigest(Submission calldata s) public view returns (bytes32) {
-        return SubmissionLib.digest(s, registry.domainSeparator());
+        return SubmissionLib.digest(s, _domainSeparator);
     }
 
-    /// @dev Consumes the caller's commitment to this evidence.
-    function _reveal(bytes32 evidenceHash, bytes32 salt) private {
-        bytes32 commitment = keccak256(abi.encode(msg.sender, evidenceHash, salt));
-        uint64 committed = _requireChallenge(msg.sender, commitment);
-        if (block.number <= committed) revert RevealTooEarly(committed, uint64(block.number));
-        uint64 last = committed + _revealBlocks;
-        if (block.number > last) revert RevealTooLate(last, uint64(block.number));
-        _close(msg.sender, commitment);
+    /// @dev This is the sample of the data set that the miner had to train on.
+    function _requireAssigned(
+        Terms memory terms,
+        Submission calldata s,
+        uint32 i,
+        bytes32 leafHash,
+        bytes32[] calldata proof
+    ) private view {
+        uint64 sample = Assignment.sample(run, s.round, s.beacon, s.miner, i, terms.trainSamples);
+        _requireLeaf(terms.datasetRoot, leafHash, sample, proof, terms.datasetDepth);
     }
 
-    function _close(address hunter, bytes32 commitment) private {
-        First storage first = _firsts[hunter];
-        if (_isFirst(first, commitment)) {
-            first.blockNumber = 0;
-        } else {
-            --first.others;
-            delete _others[hunter][commitment];
-        }
-        --_openPlusOne;
+    function _requireLeaf(bytes32 root, bytes32 leaf, uint256 index, bytes32[] calldata proof, uint256 depth)
+        private
+        view
+    {
+        if (!MerkleSha256.verify(root, leaf, index, proof, depth)) revert InvalidProof();
     }
 
-    function _requireChallenge(address hunter, bytes32 commitment) private view returns (uint64 committed) {
-        committed = _blockOf(hunter, _firsts[hunter], commitment);
-        if (committed == 0) revert NotChallenged(hunter, commitment);
-    }
-
-    function _blockOf(address hunter, First memory first, bytes32 commitment) private view returns (uint64) {
-        if (_isFirst(first, commitment)) return first.blockNumber;
-        return first.others == 0 ? 0 : _others[hunter][commitment];
-    }
-
-    function _isFirst(First memory first, bytes32 commitment) private pure returns (bool) {
-        return first.blockNumber != 0 && first.tag == _tag(commitment);
-    }
-
-    /// @dev 176 bits of the hash tell a hunter's challenges apart as surely as all.
-    function _tag(bytes32 commitment) private pure returns (bytes22) {
-        // forge-lint: disable-next-line(unsafe-typecast)
-        return bytes22(commitment);
-    }
-
-    function _requireJudgeable(Submission calldata s) private view {
+    /// @dev Of this run, with the canonical beacon, inside the fraud window.
+    function _requireJudgeable(Submission calldata s) private view returns (uint64 epoch) {
         if (s.run != run) revert WrongRun(s.run);
-        uint64 lastEpoch = epochs.epochOf(s.round) + _fraudWindowEpochs;
-        uint64 epoch = epochs.currentEpoch();
-        if (epoch > lastEpoch) revert FraudWindowClosed(s.round, lastEpoch, epoch);
+        epoch = epochs.epochOf(s.round);
+        uint64 lastEpoch = epoch + _fraudWindowEpochs;
+        uint64 current = epochs.currentEpoch();
+        if (current > lastEpoch) revert FraudWindowClosed(s.round, lastEpoch, current);
+        _requireCanonicalBeacon(s);
+    }
+
+    function _requireCanonicalBeacon(Submission calldata s) private view {
         bytes32 recorded = epochs.beacon(s.round, ASSIGNMENT);
         if (recorded == 0 || s.beacon != recorded) revert NotCanonicalBeacon(s.round, s.beacon, recorded);
     }
 
-    function _requireSigned(Submission calldata s, bytes calldata sig) private view returns (bytes32 digest) {
+    function _requireSigned(Submission calldata s, bytes calldata sig)
+        private
+        view
+        returns (bytes32 digest, address operator)
+    {
         digest = submissionDigest(s);
-        address signer = ECDSA.recover(digest, sig);
-        address acting = registry.accountActing(signer, s.round);
-        if (acting == address(0) || acting != s.miner) revert NotSigned(s.miner, s.round, signer);
+        operator = ECDSA.recoverCalldata(digest, sig);
+        address acting = registry.accountActing(operator, s.round);
+        if (acting == address(0) || acting != s.miner) revert NotSigned(s.miner, s.round, operator);
     }
 
-    function _requireCommitted(Submission calldata s, bytes32 digest) private view {
-        uint64 epoch = epochs.epochOf(s.round);
-        (Role role, uint32 slot) = registry.slotOf(s.miner, epoch);
-        if (role != Role.Miner || !epochs.isCommitted(s.round, s.miner, slot, digest)) {
-            revert NotCommitted(s.miner, s.round, digest);
-        }
-        bytes32 registered = epochs.specHashAt(epoch);
+    function _requireCommitted(Submission calldata s, bytes calldata sig) private view {
+        (bytes32 digest, address operator) = _requireSigned(s, sig);
+        if (!epochs.isCommitted(s.round, operator, digest)) revert NotCommitted(s.miner, s.round, digest);
+    }
+
+    /// @dev The one submission that the miner handed in for the round, under the registered spec.
+    function _requireClaim(Submission calldata s, bytes calldata sig, bytes32 registered) private view {
+        _requireCommitted(s, sig);
         if (s.specHash != registered) revert WrongSpec(s.specHash, registered);
     }
 
-    /// @dev Effects of a proof: the first one of a miner's round slashes and excludes; the hunter's bond goes back.
-    function _convict(Fault kind, address miner, uint64 round) private {
-        if (verdict[miner][round] != Fault.None) {
-            emit FaultConfirmed(round, miner, msg.sender, kind);
-        } else {
-            verdict[miner][round] = kind;
-            (uint256 unbonding,) = vault.unbondingOf(miner);
-            uint256 stake = vault.activeOf(miner) + unbonding;
-            bool equivocation = kind == Fault.Equivocation;
-            uint256 amount = stake * (equivocation ? _equivocationSlashBps : _wrongDataSlashBps) / RunLib.BPS;
-            uint256 bounty = amount * _bountyBps / RunLib.BPS;
-            if (equivocation && bounty > _equivocationBounty) bounty = _equivocationBounty;
-            uint256 taken = vault.slash(miner, amount, msg.sender, bounty);
-            registry.exclude(miner);
-            emit FaultProven(round, miner, msg.sender, kind, taken, bounty);
+    /// @dev Whatever the miner handed in for `round`, if anything: its bit has no majority.
+    function _requireNeverAccepted(address miner, uint64 round, IEpochManager.Ballot[] calldata ballots) private view {
+        (bool hadSlot, IEpochManager.Tally memory tally) = _tally(miner, round, 0, ballots);
+        if (hadSlot && !_isMinority(tally.bitSet + tally.unopened, tally)) revert MayBeAccepted(round);
+    }
+
+    /// @dev This is what was handed in for its round, and it was not accepted.
+    function _requireRejected(Submission calldata s, IEpochManager.Ballot[] calldata ballots) private view {
+        if (s.beacon != epochs.beacon(s.round, ASSIGNMENT)) return;
+        (bool hadSlot, IEpochManager.Tally memory tally) = _tally(s.miner, s.round, s.initialRoot, ballots);
+        if (
+            hadSlot && !_isMinority(tally.bitSet + tally.unopened, tally)
+                && !_isMinority(tally.forRoot + tally.unopened, tally)
+        ) revert MayBeAccepted(s.round);
+    }
+
+    /// @dev This is what was handed in for its round, and it was accepted.
+    function _requireAccepted(Submission calldata s, IEpochManager.Ballot[] calldata ballots) private view {
+        _requireCanonicalBeacon(s);
+        (bool hadSlot, IEpochManager.Tally memory tally) = _tally(s.miner, s.round, s.initialRoot, ballots);
+        if (!hadSlot || _isMinority(tally.bitSet, tally) || _isMinority(tally.forRoot, tally)) {
+            revert MayBeRejected(s.round);
         }
-        token.safeTransfer(msg.sender, _bond);
+    }
+
+    /// @dev Attestations that were written over would look as if there had been none.
+    /// @return hadSlot Whether there was a bit for the miner at all; else nothing of it can have been accepted, and the
+    /// tally is about somebody else's.
+    function _tally(address miner, uint64 round, bytes32 root, IEpochManager.Ballot[] calldata ballots)
+        private
+        view
+        returns (bool hadSlot, IEpochManager.Tally memory tally)
+    {
+        if (epochs.currentRound() >= round + epochs.ringSize()) revert TooOld(round);
+        (Role role, uint32 slot) = registry.slotOf(miner, epochs.epochOf(round));
+        hadSlot = role == Role.Miner;
+        tally = epochs.tally(round, slot, root, ballots);
+    }
+
+    function _isMinority(uint256 stake, IEpochManager.Tally memory tally) private pure returns (bool) {
+        return 2 * stake <= tally.total;
+    }
+
+    function _convict(Fault kind, Submission calldata s, uint64 committedBlock) private {
+        emit FaultProven(s.round, s.miner, msg.sender, kind);
+        verdicts.convict(kind, s.miner, s.round, msg.sender, committedBlock);
     }
 }

@@ -4,6 +4,7 @@ pragma solidity 0.8.37;
 import {IDutyBook} from "./interfaces/IDutyBook.sol";
 import {IEpochManager} from "./interfaces/IEpochManager.sol";
 import {IRegistry} from "./interfaces/IRegistry.sol";
+import {IRewardsDistributor} from "./interfaces/IRewardsDistributor.sol";
 import {Genesis, Role} from "./interfaces/IRun.sol";
 import {IStakeVault} from "./interfaces/IStakeVault.sol";
 import {EpochTrace} from "./libraries/EpochTrace.sol";
@@ -33,7 +34,6 @@ contract Registry is IRegistry, EIP712 {
     }
 
     struct Account {
-        address payout;
         /// Operators that it had so far, replaced ones included.
         uint32 operators;
         uint16 faults;
@@ -49,7 +49,8 @@ contract Registry is IRegistry, EIP712 {
 
     IStakeVault public immutable vault;
     IEpochManager public immutable epochs;
-    address public immutable faults;
+    IRewardsDistributor public immutable rewards;
+    address public immutable verdicts;
     bytes32 public immutable run;
 
     uint256 private immutable _minMinerStake;
@@ -72,7 +73,8 @@ contract Registry is IRegistry, EIP712 {
     constructor(Genesis memory g) EIP712("Syntience", "1") {
         vault = IStakeVault(g.addresses.vault);
         epochs = IEpochManager(g.addresses.epochs);
-        faults = g.addresses.faults;
+        rewards = IRewardsDistributor(g.addresses.rewards);
+        verdicts = g.addresses.verdicts;
         run = RunLib.id(address(this), g.nonce);
         _minMinerStake = g.params.minMinerStake;
         _minValidatorStake = g.params.minValidatorStake;
@@ -97,13 +99,13 @@ contract Registry is IRegistry, EIP712 {
         if (active < minimum) revert StakeTooLow(msg.sender, active, minimum);
 
         if (operator != address(uint160(_operators[msg.sender].latest()))) _setOperator(operator, operatorSig);
-        _accounts[msg.sender].payout = payout;
+        payout = _setPayout(payout);
         _setEndpoint(msg.sender, endpoint);
         slot = _takeSlot(role);
         _holders[role][slot].start(epoch + 1, uint160(msg.sender));
         _slotOf[msg.sender].start(epoch + 1, (uint160(uint8(role)) << 32) | slot);
         _noteDuty(operator, msg.sender);
-        emit Registered(msg.sender, role, slot, operator, payoutOf(msg.sender), endpoint, epoch + 1);
+        emit Registered(msg.sender, role, slot, operator, payout, endpoint, epoch + 1);
     }
 
     /// @inheritdoc IRegistry
@@ -115,8 +117,7 @@ contract Registry is IRegistry, EIP712 {
     /// @inheritdoc IRegistry
     function setPayout(address payout) external {
         if (_accounts[msg.sender].operators == 0) revert NotRegistered(msg.sender);
-        _accounts[msg.sender].payout = payout;
-        emit PayoutSet(msg.sender, payoutOf(msg.sender));
+        emit PayoutSet(msg.sender, _setPayout(payout));
     }
 
     /// @inheritdoc IRegistry
@@ -130,14 +131,16 @@ contract Registry is IRegistry, EIP712 {
     }
 
     /// @inheritdoc IRegistry
-    function vacate(address account) external {
+    function vacate(address account, uint256 active) external {
         if (msg.sender != address(vault)) revert OnlyVault(msg.sender);
+        Role role = roleOf(account);
+        if (role == Role.None || active >= (role == Role.Miner ? _minMinerStake : _minValidatorStake)) return;
         _vacate(account, epochs.currentEpoch());
     }
 
     /// @inheritdoc IRegistry
     function exclude(address account) external {
-        if (msg.sender != faults) revert OnlyFaults(msg.sender);
+        if (msg.sender != verdicts) revert OnlyVerdicts(msg.sender);
         uint64 epoch = epochs.currentEpoch();
         Account storage record = _accounts[account];
         uint16 count = record.faults;
@@ -213,8 +216,7 @@ contract Registry is IRegistry, EIP712 {
 
     /// @inheritdoc IRegistry
     function payoutOf(address account) public view returns (address) {
-        address payout = _accounts[account].payout;
-        return payout == address(0) ? account : payout;
+        return rewards.payoutOf(account);
     }
 
     /// @inheritdoc IRegistry
@@ -300,6 +302,13 @@ contract Registry is IRegistry, EIP712 {
         _noteDuty(operator, msg.sender);
         ++_accounts[msg.sender].operators;
         emit OperatorSet(msg.sender, operator, fromRound);
+    }
+
+    /// @dev Kept where it is needed, so that a claim asks nobody.
+    function _setPayout(address payout) private returns (address) {
+        if (payout == address(0)) payout = msg.sender;
+        rewards.setPayout(msg.sender, payout);
+        return payout;
     }
 
     function _setEndpoint(address account, string calldata endpoint) private {

@@ -17,14 +17,14 @@ contract SynToken is ISynToken, ERC20Permit, ERC20Burnable {
     uint256 public totalMinted;
 
     /// @param minter_ The rewards distributor.
-    /// @param cap_ Most that is ever minted; below 2^128, because amounts of a settlement are uint128.
+    /// @param cap_ Most that is ever minted; below 2^96, so that any sum of amounts fits beside an address in a word.
     /// @param genesisAllocation Minted to the deployer.
     constructor(address minter_, uint256 cap_, uint256 genesisAllocation)
         ERC20("Syntience", "SYN")
         ERC20Permit("Syntience")
     {
         minter = minter_;
-        cap = SafeCast.toUint128(cap_);
+        cap = SafeCast.toUint96(cap_);
         _mintCapped(msg.sender, genesisAllocation);
     }
 

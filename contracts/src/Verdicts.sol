@@ -1,14 +1,194 @@
 // SPDX-License-Identifier: Apache-2.0
 pragma solidity 0.8.37;
 
-import {Genesis} from "./interfaces/IRun.sol";
+import {IEpochManager} from "./interfaces/IEpochManager.sol";
+import {IRegistry} from "./interfaces/IRegistry.sol";
+import {Genesis, Params} from "./interfaces/IRun.sol";
+import {IStakeVault} from "./interfaces/IStakeVault.sol";
+import {ISynToken} from "./interfaces/ISynToken.sol";
+import {Fault, IVerdicts} from "./interfaces/IVerdicts.sol";
+import {BountyWord} from "./libraries/BountyWord.sol";
 import {RunLib} from "./libraries/RunLib.sol";
+import {SafeERC20} from "@openzeppelin/contracts/token/ERC20/utils/SafeERC20.sol";
+import {Math} from "@openzeppelin/contracts/utils/math/Math.sol";
 
 /// @title Verdicts
-contract Verdicts {
+contract Verdicts is IVerdicts {
+    using BountyWord for uint256;
+    using SafeERC20 for ISynToken;
+
+    /// @dev Of all games that may still be won: the earliest commit and the latest end.
+    struct Games {
+        uint64 committedBlock;
+        uint64 lastBlock;
+    }
+
+    ISynToken public immutable token;
+    IRegistry public immutable registry;
+    IStakeVault public immutable vault;
+    IEpochManager public immutable epochs;
+    address public immutable faults;
+    address public immutable disputes;
+    address public immutable requests;
+    address public immutable committee;
     bytes32 public immutable run;
 
+    uint64 private immutable _revealBlocks;
+    uint16 private immutable _equivocationSlashBps;
+    uint16 private immutable _wrongDataSlashBps;
+    uint16 private immutable _nativeSlashBps;
+    uint16 private immutable _computationSlashBps;
+    uint256 private immutable _bountyBps;
+    uint256 private immutable _equivocationBounty;
+    uint256 private immutable _nativeBounty;
+
+    /// BountyWord: the gravest verdict, and the bounty that is held for it; hunter 0: none is.
+    mapping(address offender => mapping(uint64 round => uint256 word)) private _verdicts;
+    mapping(address offender => mapping(uint64 round => Games)) private _games;
+    /// @inheritdoc IVerdicts
+    mapping(address hunter => uint256) public creditOf;
+    /// @inheritdoc IVerdicts
+    uint256 public bountiesHeld;
+
     constructor(Genesis memory g) {
+        token = ISynToken(g.addresses.token);
+        registry = IRegistry(g.addresses.registry);
+        vault = IStakeVault(g.addresses.vault);
+        epochs = IEpochManager(g.addresses.epochs);
+        faults = g.addresses.faults;
+        disputes = g.addresses.disputes;
+        requests = g.addresses.requests;
+        committee = g.addresses.committee;
         run = RunLib.id(g.addresses.registry, g.nonce);
+        Params memory p = g.params;
+        _revealBlocks = p.challengeRevealBlocks;
+        _equivocationSlashBps = p.equivocationSlashBps;
+        _wrongDataSlashBps = p.wrongDataSlashBps;
+        _nativeSlashBps = p.nativeSlashBps;
+        _computationSlashBps = p.computationSlashBps;
+        _bountyBps = p.bountyBps;
+        _equivocationBounty = p.equivocationBounty;
+        _nativeBounty = p.nativeBounty;
+    }
+
+    /// @inheritdoc IVerdicts
+    function convict(Fault kind, address offender, uint64 round, address hunter, uint64 committedBlock) external {
+        if (msg.sender != faults && msg.sender != disputes) revert OnlyJudge(msg.sender);
+        uint256 word = _verdicts[offender][round];
+        address winner = word.hunterOf();
+        if (!_isGraver(kind, word.kindOf())) {
+            if (kind == word.kindOf() && winner != address(0) && committedBlock < word.committedBlockOf()) {
+                _verdicts[offender][round] = BountyWord.pack(kind, hunter, committedBlock, word.bountyOf());
+                emit BountyMoved(round, offender, hunter);
+            }
+            return;
+        }
+        if (winner != address(0)) {
+            creditOf[winner] += word.bountyOf();
+            emit BountyCredited(round, offender, winner, word.bountyOf());
+        }
+        (uint256 taken, uint256 bounty) = _price(kind, word.kindOf(), offender);
+        uint256 newWord = BountyWord.pack(kind, hunter, committedBlock, bounty);
+        _verdicts[offender][round] = newWord;
+        bounty = newWord.bountyOf();
+        bountiesHeld += bounty;
+        emit Convicted(round, offender, hunter, kind, taken, bounty);
+        vault.slash(offender, taken, address(this), bounty);
+        if (word == 0) registry.exclude(offender);
+    }
+
+    /// @inheritdoc IVerdicts
+    function await(address offender, uint64 round, uint64 committedBlock, uint64 lastBlock) external {
+        if (msg.sender != disputes) revert OnlyJudge(msg.sender);
+        Games storage games = _games[offender][round];
+        if (games.lastBlock >= epochs.blockNumber()) {
+            if (games.committedBlock < committedBlock) committedBlock = games.committedBlock;
+            if (games.lastBlock > lastBlock) lastBlock = games.lastBlock;
+        }
+        (games.committedBlock, games.lastBlock) = (committedBlock, lastBlock);
+        emit Awaited(round, offender, committedBlock, lastBlock);
+    }
+
+    /// @inheritdoc IVerdicts
+    function fine(address account, uint256 amount, address bountyTo, uint256 bounty) external returns (uint256 taken) {
+        if (msg.sender != requests && msg.sender != committee) revert OnlyJudge(msg.sender);
+        taken = vault.slash(account, amount, bountyTo, bounty);
+        emit Fined(account, msg.sender, taken, bountyTo, bountyTo == address(0) ? 0 : Math.min(bounty, taken));
+    }
+
+    /// @inheritdoc IVerdicts
+    function payBounty(address offender, uint64 round) external returns (uint256 amount) {
+        uint256 word = _verdicts[offender][round];
+        address hunter = word.hunterOf();
+        if (hunter == address(0)) revert NoBounty(offender, round);
+        uint64 payableAfter = _payableAfter(offender, round, word.committedBlockOf());
+        uint64 blockNumber = epochs.blockNumber();
+        if (blockNumber <= payableAfter) revert TooEarly(blockNumber, payableAfter);
+        amount = word.bountyOf();
+        _verdicts[offender][round] = BountyWord.pack(word.kindOf(), address(0), 0, 0);
+        bountiesHeld -= amount;
+        emit BountyPaid(round, offender, hunter, amount);
+        token.safeTransfer(hunter, amount);
+    }
+
+    /// @inheritdoc IVerdicts
+    function withdrawCredit() external returns (uint256 amount) {
+        amount = creditOf[msg.sender];
+        if (amount == 0) revert NoCredit(msg.sender);
+        creditOf[msg.sender] = 0;
+        bountiesHeld -= amount;
+        emit CreditWithdrawn(msg.sender, amount);
+        token.safeTransfer(msg.sender, amount);
+    }
+
+    /// @inheritdoc IVerdicts
+    function verdictOf(address offender, uint64 round) external view returns (Verdict memory verdict) {
+        uint256 word = _verdicts[offender][round];
+        verdict.kind = word.kindOf();
+        (verdict.takenBps,) = _penaltyOf(verdict.kind);
+        verdict.hunter = word.hunterOf();
+        if (verdict.hunter == address(0)) return verdict;
+        verdict.bounty = word.bountyOf();
+        verdict.committedBlock = word.committedBlockOf();
+        verdict.payableAfter = _payableAfter(offender, round, verdict.committedBlock);
+    }
+
+    /// @inheritdoc IVerdicts
+    function penaltyOf(Fault kind) external view returns (uint16 bps, uint256 mostBounty) {
+        return _penaltyOf(kind);
+    }
+
+    /// @dev A challenge that was committed before the winner's was revealed by then, and if it opened a game, that ends by
+    /// what Disputes told.
+    function _payableAfter(address offender, uint64 round, uint64 committedBlock) private view returns (uint64) {
+        Games storage games = _games[offender][round];
+        uint64 revealed = committedBlock + _revealBlocks;
+        return games.committedBlock < committedBlock && games.lastBlock > revealed ? games.lastBlock : revealed;
+    }
+
+    /// @dev The first verdict of a round is graver than none, whatever it costs.
+    function _isGraver(Fault kind, Fault before) private view returns (bool) {
+        if (before == Fault.None) return true;
+        (uint256 bps,) = _penaltyOf(kind);
+        (uint256 oldBps,) = _penaltyOf(before);
+        return bps > oldBps;
+    }
+
+    /// @dev What is missing to this fault's fraction, out of what the lighter verdict left, and the hunter's part of it.
+    function _price(Fault kind, Fault before, address offender) private view returns (uint256 taken, uint256 bounty) {
+        (uint256 bps, uint256 mostBounty) = _penaltyOf(kind);
+        (uint256 oldBps,) = _penaltyOf(before);
+        (uint256 stake,) = vault.unbondingOf(offender);
+        stake += vault.activeOf(offender);
+        taken = stake * (bps - oldBps) / (RunLib.BPS - oldBps);
+        bounty = Math.min(taken * _bountyBps / RunLib.BPS, mostBounty);
+    }
+
+    function _penaltyOf(Fault kind) private view returns (uint16 bps, uint256 mostBounty) {
+        if (kind == Fault.Equivocation || kind == Fault.WrongSpec) return (_equivocationSlashBps, _equivocationBounty);
+        if (kind == Fault.NativeComputation) return (_nativeSlashBps, _nativeBounty);
+        if (kind == Fault.Computation || kind == Fault.StateRoot) return (_computationSlashBps, type(uint256).max);
+        if (kind == Fault.None) return (0, 0);
+        return (_wrongDataSlashBps, type(uint256).max);
     }
 }

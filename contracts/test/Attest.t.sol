@@ -37,11 +37,16 @@ contract AttestTest is RunTest {
         vm.expectEmit(address(epochs));
         emit IEpochManager.Attested(1, a.account, 0, ROOT, hex"ff03");
         _attest(a, 1, ROOT, hex"ff03");
-        IEpochManager.Attestation memory kept = epochs.attestation(1, 0);
-        assertEq(kept.account, a.account);
-        assertEq(kept.root, ROOT);
-        assertEq(kept.bitmapHash, keccak256(hex"ff03"));
-        assertEq(epochs.attestation(11, 0).account, address(0));
+        assertTrue(epochs.attested(1, 0, ROOT, keccak256(hex"ff03")));
+        assertFalse(epochs.attested(1, 0, ROOT, keccak256(hex"ff02")));
+        assertFalse(epochs.attested(1, 0, keccak256("other"), keccak256(hex"ff03")));
+        assertFalse(epochs.attested(1, 1, ROOT, keccak256(hex"ff03")));
+        assertFalse(epochs.attested(11, 0, ROOT, keccak256(hex"ff03")));
+        assertTrue(epochs.hasAttested(1, 0));
+        assertFalse(epochs.hasAttested(1, 1));
+        assertFalse(epochs.hasAttested(11, 0));
+        assertFalse(epochs.hasAttested(0, 0));
+        assertFalse(epochs.attested(0, 0, ROOT, keccak256(hex"ff03")));
         goTo(epochs.attestDeadline(1));
         _attest(b, 1, ROOT, "");
         goTo(epochs.attestDeadline(1) + 1);
@@ -83,21 +88,34 @@ contract AttestTest is RunTest {
         _attest(a, 1, ROOT, abi.encodePacked(bits));
     }
 
+    /// @dev For attestations with empty bitmaps.
+    function _finalise(uint64 round, uint32 mask) private {
+        bytes32[] memory hashes = new bytes32[](32);
+        uint256 count = 0;
+        for (uint32 slot = 0; slot < 32; ++slot) {
+            if (mask >> slot & 1 == 1) hashes[count++] = keccak256("");
+        }
+        assembly {
+            mstore(hashes, count)
+        }
+        epochs.finaliseRoot(round, ROOT, hashes, mask);
+    }
+
     function test_finaliseRoot_succeedsWithMoreThanHalfOfTheTotalStake() public {
         goTo(epochs.attestDeadline(1));
         _attest(b, 1, ROOT, "");
         _attest(c, 1, ROOT, "");
         uint64 deadline = epochs.attestDeadline(1);
         vm.expectRevert(abi.encodeWithSelector(IEpochManager.TooEarly.selector, deadline, deadline));
-        epochs.finaliseRoot(1, ROOT);
+        _finalise(1, 6);
         goTo(deadline + 1);
         vm.expectEmit(address(epochs));
         emit IEpochManager.RootFinalised(1, ROOT, 120 ether, 220 ether);
-        epochs.finaliseRoot(1, ROOT);
+        _finalise(1, 6);
         assertEq(epochs.finalisedRoot(1), ROOT);
         assertEq(epochs.finalisedRoot(2), 0);
         vm.expectRevert(abi.encodeWithSelector(IEpochManager.RootAlreadyFinalised.selector, 1, ROOT));
-        epochs.finaliseRoot(1, ROOT);
+        _finalise(1, 6);
     }
 
     function test_finaliseRoot_revertsIfTheMajorityDisagrees() public {
@@ -106,7 +124,29 @@ contract AttestTest is RunTest {
         _attest(b, 1, keccak256("other"), "");
         goTo(epochs.attestDeadline(1) + 1);
         vm.expectRevert(abi.encodeWithSelector(IEpochManager.NoMajority.selector, 1, ROOT, 100 ether, 220 ether));
-        epochs.finaliseRoot(1, ROOT);
+        _finalise(1, 1);
+        vm.expectRevert(abi.encodeWithSelector(IEpochManager.NotAttested.selector, 1, 1));
+        _finalise(1, 3);
+    }
+
+    function test_finaliseRoot_revertsIfTheListDoesNotFit() public {
+        goTo(epochs.attestDeadline(1));
+        _attest(a, 1, ROOT, "");
+        _attest(b, 1, ROOT, hex"01");
+        goTo(epochs.attestDeadline(1) + 1);
+        bytes32[] memory hashes = new bytes32[](2);
+        (hashes[0], hashes[1]) = (keccak256(""), keccak256(hex"01"));
+        vm.expectRevert(abi.encodeWithSelector(IEpochManager.NotAttested.selector, 1, 32));
+        epochs.finaliseRoot(1, ROOT, hashes, 1);
+        vm.expectRevert(abi.encodeWithSelector(IEpochManager.NotAttested.selector, 1, 2));
+        epochs.finaliseRoot(1, ROOT, hashes, 7);
+        vm.expectRevert(abi.encodeWithSelector(IEpochManager.NotAttested.selector, 1, 3));
+        epochs.finaliseRoot(1, ROOT, hashes, 11);
+        (hashes[0], hashes[1]) = (hashes[1], hashes[0]);
+        vm.expectRevert(abi.encodeWithSelector(IEpochManager.NotAttested.selector, 1, 0));
+        epochs.finaliseRoot(1, ROOT, hashes, 3);
+        (hashes[0], hashes[1]) = (hashes[1], hashes[0]);
+        epochs.finaliseRoot(1, ROOT, hashes, 3);
     }
 
     function test_finaliseRoot_revertsIfTwiceTheStakeEqualsTheTotal() public {
@@ -121,13 +161,34 @@ contract AttestTest is RunTest {
         _attest(a, 3, ROOT, "");
         goTo(epochs.attestDeadline(3) + 1);
         vm.expectRevert(abi.encodeWithSelector(IEpochManager.NoMajority.selector, 3, ROOT, 80 ether, 160 ether));
-        epochs.finaliseRoot(3, ROOT);
+        _finalise(3, 1);
     }
 
     function test_finaliseRoot_revertsIfZero() public {
         goTo(epochs.attestDeadline(1) + 1);
         vm.expectRevert(IEpochManager.ZeroDigest.selector);
-        epochs.finaliseRoot(1, 0);
+        epochs.finaliseRoot(1, 0, new bytes32[](0), 0);
+        vm.expectRevert(abi.encodeWithSelector(IEpochManager.InvalidRound.selector, 0));
+        epochs.finaliseRoot(0, ROOT, new bytes32[](0), 0);
+    }
+
+    /// @dev What the first root of an epoch notes is what registry and vault say, also when its place is used again.
+    function testFuzz_snapshotStake_equalsTheRegistrys(uint256 seed) public {
+        stakeMore(a, 1000 ether);
+        for (uint64 epoch = 1; epoch < 7; ++epoch) {
+            seed = uint256(keccak256(abi.encode(seed)));
+            uint64 round = epochs.firstRound(epoch);
+            goTo(epochs.attestDeadline(round));
+            _attest(a, round, ROOT, "");
+            goTo(epochs.attestDeadline(round) + 1);
+            if (seed % 3 != 0) _finalise(round, 1);
+            stakeMore(a, seed >> 8 & 0xffffffffff);
+            if (seed % 5 == 0) join(vm.toString(seed), Role.Validator, 50 ether);
+            for (uint64 old = 1; old <= epoch; ++old) {
+                assertEq(epochs.snapshotStake(old), registry.totalValidatorStake(old));
+            }
+        }
+        assertEq(epochs.snapshotStake(0), 0);
     }
 
     function stakeMore(Actor memory who, uint256 amount) internal {

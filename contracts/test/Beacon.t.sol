@@ -27,6 +27,8 @@ contract BeaconTest is RunTest {
         goTo(cutOff + 1);
         vm.expectRevert(abi.encodeWithSelector(IEpochManager.TooLate.selector, cutOff + 1, cutOff));
         epochs.fixBeacon(3, ASSIGNMENT);
+        vm.warp(cutOff);
+        epochs.fixBeacon(3, ASSIGNMENT);
     }
 
     function test_fixBeacon_revertsIfFixedAlready() public {

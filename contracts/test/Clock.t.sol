@@ -28,6 +28,7 @@ contract ClockTest is RunTest {
         assertEq(view_.round, 3);
         assertEq(view_.epoch, 2);
         assertEq(view_.blockNumber, block.number);
+        assertFalse(view_.paused);
     }
 
     function test_deadlines_succeedAsSumsOfWindows() public view {
@@ -109,6 +110,24 @@ contract ClockTest is RunTest {
         p = params();
         p.minersBps = 10_001;
         _expectRefusal(p, "basis points");
+        p = params();
+        p.withheldSlashBps = 10_001;
+        _expectRefusal(p, "basis points");
+        p = params();
+        p.steps = 0;
+        _expectRefusal(p, "steps");
+        p = params();
+        p.traceEvery = 0;
+        _expectRefusal(p, "traceEvery");
+        p = params();
+        p.noticeEpochs = p.fraudWindowEpochs;
+        _expectRefusal(p, "noticeEpochs");
+        p = params();
+        p.pauseMostS = 0;
+        _expectRefusal(p, "pause");
+        p = params();
+        p.pauseEveryS = p.pauseMostS;
+        _expectRefusal(p, "pause");
         p = params();
         p.choreCapPerEpoch = p.emissionPerEpoch + 1;
         _expectRefusal(p, "choreCapPerEpoch");

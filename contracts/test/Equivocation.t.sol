@@ -4,6 +4,7 @@ pragma solidity 0.8.37;
 import {IObjectiveFaults} from "../src/interfaces/IObjectiveFaults.sol";
 import {Role} from "../src/interfaces/IRun.sol";
 import {Submission} from "../src/interfaces/ISubmission.sol";
+import {Fault, IVerdicts} from "../src/interfaces/IVerdicts.sol";
 import {ECDSA} from "@openzeppelin/contracts/utils/cryptography/ECDSA.sol";
 import {FaultsTest} from "./base/FaultsTest.sol";
 
@@ -40,17 +41,16 @@ contract EquivocationTest is FaultsTest {
         uint256 supply = token.totalSupply();
         commitChallenge(keccak256(abi.encode(a, sigA, b, sigB)));
         vm.expectEmit(address(faults));
-        emit IObjectiveFaults.FaultProven(
-            ROUND, miner.account, hunter, IObjectiveFaults.Fault.Equivocation, 20 ether, 1 ether
-        );
+        emit IObjectiveFaults.FaultProven(ROUND, miner.account, hunter, Fault.Equivocation);
+        vm.expectEmit(address(verdicts));
+        emit IVerdicts.Convicted(ROUND, miner.account, hunter, Fault.Equivocation, 20 ether, 1 ether);
         vm.prank(hunter);
         faults.proveEquivocation(SALT, a, sigA, b, sigB);
-        assertEq(token.balanceOf(hunter), 101 ether);
         assertEq(supply - token.totalSupply(), 19 ether);
         assertEq(vault.activeOf(miner.account), 80 ether);
-        assertEq(faults.bondsHeld(), 0);
-        assertEq(token.balanceOf(address(faults)), 0);
-        assertEq(uint8(faults.verdict(miner.account, ROUND)), uint8(IObjectiveFaults.Fault.Equivocation));
+        assertEq(token.balanceOf(address(verdicts)), 1 ether);
+        assertEq(faults.freeBond(hunter), 2 ether);
+        assertKind(kindOf(ROUND), Fault.Equivocation);
         assertEq(registry.slotAccount(Role.Miner, 0, 2), address(0));
         (uint32 count, uint64 until) = registry.faultsOf(miner.account);
         assertEq(count, 1);
@@ -61,7 +61,8 @@ contract EquivocationTest is FaultsTest {
         _prove(signed(a), signed(b));
         b.traceRoot = keccak256("a third one");
         _prove(signed(a), signed(b));
-        assertEq(token.balanceOf(hunter), 101 ether);
+        assertEq(faults.freeBond(hunter), 2 ether);
+        assertEq(verdicts.bountiesHeld(), 1 ether);
         assertEq(vault.activeOf(miner.account), 80 ether);
         (uint32 count,) = registry.faultsOf(miner.account);
         assertEq(count, 1);
@@ -162,16 +163,31 @@ contract EquivocationTest is FaultsTest {
         _prove(signed(a), signed(b));
     }
 
-    /// @dev Seen elsewhere: one signature in two forms looks like two.
-    function test_proveEquivocation_revertsIfTheOtherFormOfASignatureIsUsed() public {
-        b = a;
-        bytes32 digest = faults.submissionDigest(a);
-        (uint8 v, bytes32 r, bytes32 s) = vm.sign(miner.operatorKey, digest);
+    function test_proveEquivocation_revertsIfASignatureIsHighOrShort() public {
+        bytes memory sigA = signed(a);
+        (uint8 v, bytes32 r, bytes32 s) = vm.sign(miner.operatorKey, faults.submissionDigest(b));
         bytes32 high = bytes32(0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141 - uint256(s));
         _expectRefusal(
-            abi.encodePacked(r, s, v),
+            sigA,
             abi.encodePacked(r, high, v == 27 ? uint8(28) : uint8(27)),
             abi.encodeWithSelector(ECDSA.ECDSAInvalidSignatureS.selector, high)
         );
+        bytes memory short = abi.encodePacked(r, v == 27 ? s : bytes32(uint256(s) | 1 << 255));
+        _expectRefusal(sigA, short, abi.encodeWithSelector(ECDSA.ECDSAInvalidSignatureLength.selector, 64));
+        _expectRefusal(short, sigA, abi.encodeWithSelector(ECDSA.ECDSAInvalidSignatureLength.selector, 64));
+    }
+
+    /// @dev Of one submission only one digest is signed, whatever the signature looks like.
+    function testFuzz_proveEquivocation_neverAgainstOneSubmission(bytes calldata sigA, bytes calldata sigB, bool real)
+        public
+    {
+        b = a;
+        bytes memory honest = signed(a);
+        bytes memory x = real ? honest : sigA;
+        Submission memory s = a;
+        commitChallenge(keccak256(abi.encode(s, x, s, sigB)));
+        vm.prank(hunter);
+        vm.expectRevert();
+        faults.proveEquivocation(SALT, s, x, s, sigB);
     }
 }

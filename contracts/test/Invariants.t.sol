@@ -25,7 +25,7 @@ contract InvariantsTest is SettlementTest {
         for (uint256 i = 0; i < 6; ++i) {
             fund(_actor(i).account, 1000 ether);
         }
-        bytes4[] memory actions = new bytes4[](11);
+        bytes4[] memory actions = new bytes4[](12);
         actions[0] = this.actPass.selector;
         actions[1] = this.actDeposit.selector;
         actions[2] = this.actUnbond.selector;
@@ -37,6 +37,7 @@ contract InvariantsTest is SettlementTest {
         actions[8] = this.actClaim.selector;
         actions[9] = this.actFees.selector;
         actions[10] = this.actPenalise.selector;
+        actions[11] = this.actClose.selector;
         targetContract(address(this));
         targetSelector(FuzzSelector({addr: address(this), selectors: actions}));
     }
@@ -89,7 +90,7 @@ contract InvariantsTest is SettlementTest {
         if (small || amount % 5 != 0) amount = amount % 10 ether;
         uint256 supply = token.totalSupply();
         uint256 held = token.balanceOf(hunter);
-        vm.startPrank(address(faults));
+        vm.startPrank(address(verdicts));
         slashed += vault.slash(account, amount, hunter, bounty);
         if (amount % 9 == 0) registry.exclude(account);
         vm.stopPrank();
@@ -132,18 +133,42 @@ contract InvariantsTest is SettlementTest {
         _vote(epoch, w);
         if (!scores.hasQuorum(epoch)) return;
         buildHonest(epoch);
-        if (lie) _lie(epoch, victim);
+        if (lie && victim % 2 == 0) _lie(epoch, victim);
         buildHonest(epoch);
         if (block.timestamp > epochs.settlementVoidAt(epoch)) return;
-        post(epoch);
-        if (victim % 3 == 0) {
-            challenge(epoch, victim % 3, 0);
-            Opening memory o = openingOf(epoch, victim % 3, 0);
-            rewards.openLeaf(epoch, victim % 3, 0, o);
+        uint32 right = _post();
+        if (lie && victim % 2 == 1 && built[epoch].length != 0) {
+            // Too late to become final: it burns when it is closed, or when the next epoch's post takes its place.
+            Leaf storage leaf = built[epoch][victim % built[epoch].length];
+            leaf.cumulative += 1 ether;
+            _post();
+            leaf.cumulative -= 1 ether;
         }
-        require(rewards.currentPost().poster != address(0), "an honest post fell");
-        finalise(epoch);
+        if (victim % 3 == 0) {
+            uint32 index = (victim / 3) % 3;
+            vm.prank(challenger);
+            rewards.challengeLeaf(epoch, right, index, 0);
+            Opening memory o = openingOf(epoch, index, 0);
+            rewards.openLeaf(epoch, right, index, 0, o);
+        }
+        require(rewards.postOf(epoch, right).poster != address(0), "an honest post fell");
+        goTo(rewards.postOf(epoch, right).windowEnds + 1);
+        rewards.finaliseSettlement(epoch, right);
+        require(rewards.finalRoot(epoch) == node(epoch, 13, 0).hash, "a false settlement is final");
         rewards.withdrawBonds(poster);
+    }
+
+    function _post() private returns (uint32 attempt) {
+        uint256 supply = token.totalSupply();
+        attempt = post(rewards.nextEpoch());
+        otherBurned += supply - token.totalSupply();
+    }
+
+    function actClose(uint8 attempt) external {
+        uint64 epoch = rewards.nextEpoch() - 1;
+        uint256 supply = token.totalSupply();
+        rewards.closePost(epoch, 1 + attempt % 3);
+        otherBurned += supply - token.totalSupply();
     }
 
     function _vote(uint64 epoch, uint16[9] memory w) private {
@@ -162,9 +187,7 @@ contract InvariantsTest is SettlementTest {
         for (uint32 v = 0; v < 3; ++v) {
             address account = registry.slotAccount(Role.Validator, v, epoch);
             if (account == address(0)) continue;
-            address operator = registry.operatorAt(account, epochs.currentRound());
-            vm.prank(operator);
-            scores.revealWeights(epoch, given[epoch][v], SALT);
+            scores.revealWeights(epoch, v, account, given[epoch][v], SALT);
         }
         goTo(epochs.weightRevealDeadline(epoch) + 1);
     }
@@ -174,12 +197,11 @@ contract InvariantsTest is SettlementTest {
         Leaf storage leaf = built[epoch][victim % built[epoch].length];
         leaf.cumulative += 1 ether;
         uint32 index = leaf.index;
-        post(epoch);
+        _post();
         uint256 supply = token.totalSupply();
         challenge(epoch, index, 0);
-        Opening memory o = openingOf(epoch, index, 0);
-        rewards.openLeaf(epoch, index, 0, o);
-        require(rewards.currentPost().poster == address(0), "a false post stood");
+        open(epoch, index, 0);
+        require(!newestStands(), "a false post stood");
         otherBurned += supply - token.totalSupply();
         rewards.withdrawBonds(challenger);
     }
@@ -191,7 +213,7 @@ contract InvariantsTest is SettlementTest {
         }
         if (epoch == 0 || built[epoch].length == 0) return;
         Leaf memory leaf = built[epoch][which % built[epoch].length];
-        claimed += rewards.claim(epoch, leaf, siblings(epoch, leaf.index));
+        claimed += rewards.claim(epoch, leaf, packed(epoch, leaf.index));
     }
 
     // ---------------------------------------------------------------- invariants
@@ -205,14 +227,15 @@ contract InvariantsTest is SettlementTest {
             stakes += vault.activeOf(account) + unbonding;
         }
         assertEq(token.balanceOf(address(vault)), stakes);
-        assertEq(token.balanceOf(address(rewards)), rewards.owed());
+        assertBalanced();
         assertEq(token.balanceOf(address(faults)), faults.bondsHeld());
     }
 
     /// @dev All that was emitted or added as fees is claimed, claimable, or still in a pot.
     function invariant_claimedWithinBudget() public view {
         uint256 emitted = token.totalMinted() - GENESIS_ALLOCATION - refunded;
-        assertEq(claimed + rewards.unclaimed() + rewards.rollover() + rewards.pendingFees(), emitted + fees);
+        assertEq(rewards.settled() + rewards.rollover() + rewards.pendingFees(), emitted + fees);
+        assertEq(claimed + unclaimed(), rewards.settled());
     }
 
     function invariant_supplyChangesOnlyByScheduleOrBurn() public view {

@@ -258,11 +258,11 @@ contract RegistryTest is RunTest {
 
     function test_vacate_revertsIfNotVault() public {
         vm.expectRevert(abi.encodeWithSelector(IRegistry.OnlyVault.selector, address(this)));
-        registry.vacate(address(1));
+        registry.vacate(address(1), 0);
     }
 
-    function test_exclude_revertsIfNotFaults() public {
-        vm.expectRevert(abi.encodeWithSelector(IRegistry.OnlyFaults.selector, address(this)));
+    function test_exclude_revertsIfNotVerdicts() public {
+        vm.expectRevert(abi.encodeWithSelector(IRegistry.OnlyVerdicts.selector, address(this)));
         registry.exclude(address(1));
     }
 
@@ -273,7 +273,7 @@ contract RegistryTest is RunTest {
         emit IRegistry.Excluded(m.account, 1, 6);
         vm.expectEmit(address(registry));
         emit IRegistry.SlotVacated(m.account, Role.Miner, 0, 3);
-        vm.prank(address(faults));
+        vm.prank(address(verdicts));
         registry.exclude(m.account);
         assertEq(registry.slotAccount(Role.Miner, 0, 2), m.account);
         assertEq(registry.slotAccount(Role.Miner, 0, 3), address(0));
@@ -289,7 +289,7 @@ contract RegistryTest is RunTest {
 
     function test_register_revertsIfAnOperatorOfASuspendedAccountRegisters() public {
         Actor memory m = join("miner", Role.Miner, STAKE);
-        vm.prank(address(faults));
+        vm.prank(address(verdicts));
         registry.exclude(m.account);
         stake(m.operator, STAKE);
         Actor memory twin = actor("twin");
@@ -302,7 +302,7 @@ contract RegistryTest is RunTest {
 
     function test_exclude_succeedsForEverAtTheThirdFault() public {
         Actor memory m = join("miner", Role.Miner, STAKE);
-        vm.startPrank(address(faults));
+        vm.startPrank(address(verdicts));
         registry.exclude(m.account);
         registry.exclude(m.account);
         registry.exclude(m.account);

@@ -28,8 +28,12 @@ contract ScoresTest is RunTest {
     }
 
     function _reveal(Actor memory who, uint64 epoch, bytes memory weights) private {
-        vm.prank(who.operator);
-        scores.revealWeights(epoch, weights, SALT);
+        _revealIn(who.account == a.account ? 0 : 1, who, epoch, weights);
+    }
+
+    /// @dev Sent by nobody in particular.
+    function _revealIn(uint32 slot, Actor memory who, uint64 epoch, bytes memory weights) private {
+        scores.revealWeights(epoch, slot, who.account, weights, SALT);
     }
 
     function test_commitWeights_succeedsAfterTheEpochUntilTheDeadline() public {
@@ -117,6 +121,8 @@ contract ScoresTest is RunTest {
         _reveal(a, 1, WEIGHTS);
         vm.expectPartialRevert(IScoreRegistry.CommitmentMismatch.selector);
         _reveal(b, 1, WEIGHTS);
+        vm.expectRevert(abi.encodeWithSelector(IScoreRegistry.NotTheCommitter.selector, a.account, b.account));
+        _revealIn(1, a, 1, WEIGHTS);
     }
 
     function test_revealWeights_revertsIfNotCommittedOrTwiceOrMalformed() public {
@@ -164,5 +170,75 @@ contract ScoresTest is RunTest {
         scores.penaliseMissingReveal(1, 0);
         vm.warp(closes - 1);
         scores.penaliseMissingReveal(1, 0);
+    }
+
+    /// @dev What a validator withdraws from its stake between commit and reveal changes nothing of its vote.
+    function test_revealWeights_succeedsWithTheSnapshotsStake() public {
+        goTo(epochs.epochEnd(1) + 1);
+        _commit(a, 1, WEIGHTS);
+        vm.prank(a.account);
+        vault.requestUnbond(40 ether);
+        goTo(epochs.weightCommitDeadline(1) + 1);
+        _reveal(a, 1, WEIGHTS);
+        assertEq(scores.epochScores(1).revealedStake, 100 ether);
+    }
+
+    function test_hasQuorum_failsAUnitBelowHalf() public {
+        stake(b.account, 1);
+        goTo(epochs.epochEnd(1) + 1);
+        _commit(a, 1, WEIGHTS);
+        goTo(epochs.weightCommitDeadline(1) + 1);
+        assertFalse(scores.hasQuorum(1));
+        _reveal(a, 1, WEIGHTS);
+        assertEq(epochs.snapshotStake(1), 200 ether + 1);
+        assertFalse(scores.hasQuorum(1));
+        goTo(epochs.epochEnd(2) + 1);
+        _commit(b, 2, WEIGHTS);
+        goTo(epochs.weightCommitDeadline(2) + 1);
+        _reveal(b, 2, WEIGHTS);
+        assertTrue(scores.hasQuorum(2));
+        assertFalse(scores.hasQuorum(0));
+    }
+
+    /// @dev Epoch after epoch in the same places: each is kept until it can't be settled or punished any more, and is never
+    /// taken for another one.
+    function testFuzz_epochScores_lastsAsLongAsItMayBeNeeded(uint256 seed) public {
+        bytes32[32] memory roots;
+        for (uint64 epoch = 1; epoch < 28; ++epoch) {
+            goTo(epochs.epochEnd(epoch) + 1);
+            bytes memory weights = abi.encodePacked(uint64(uint256(keccak256(abi.encode(seed, epoch)))));
+            bool reveals = uint256(keccak256(abi.encode(seed, epoch, "reveals"))) % 4 != 0;
+            _commit(a, epoch, weights);
+            goTo(epochs.weightCommitDeadline(epoch) + 1);
+            if (reveals) {
+                _reveal(a, epoch, weights);
+                roots[epoch] = scores.weightsRootOf(weights);
+            }
+            // As many epochs as unbonding lasts.
+            uint64 kept = params().unbondingS / EPOCH_S;
+            if (epoch > kept) assertEq(scores.weightsRoot(epoch - kept, 0), roots[epoch - kept]);
+            uint64 old = uint64(1 + seed % epoch);
+            bytes32 found = scores.weightsRoot(old, 0);
+            if (old + kept >= epoch) assertEq(found, roots[old]);
+            else assertTrue(found == 0 || found == roots[old]);
+            assertEq(scores.weightsRoot(epoch + 1 + uint64(seed % 20), 0), 0);
+            assertEq(scores.weightsRoot(old, 1), 0);
+            assertEq(scores.commitmentOf(old, 1), 0);
+            assertEq(scores.commitmentOf(old, 32), 0);
+        }
+    }
+
+    function test_penaliseMissingReveal_succeedsInAPlaceOfAnOlderEpoch() public {
+        stake(a.account, 1000 ether);
+        goTo(epochs.epochEnd(1) + 41);
+        scores.penaliseMissingReveal(1, 0);
+        for (uint64 epoch = 2; epoch < 24; ++epoch) {
+            goTo(epochs.epochEnd(epoch) + 41);
+            scores.penaliseMissingReveal(epoch, 0);
+            assertEq(scores.epochScores(epoch).penalised, 1);
+            assertEq(scores.epochScores(epoch).committed, 0);
+        }
+        vm.expectPartialRevert(IScoreRegistry.AlreadyPenalised.selector);
+        scores.penaliseMissingReveal(23, 0);
     }
 }

@@ -2,7 +2,9 @@
 pragma solidity 0.8.37;
 
 import {IRewardsDistributor} from "../src/interfaces/IRewardsDistributor.sol";
-import {Leaf, Node} from "../src/interfaces/ISettlement.sol";
+import {Genesis, Params} from "../src/interfaces/IRun.sol";
+import {Leaf, Node, Sibling} from "../src/interfaces/ISettlement.sol";
+import {RewardsDistributor} from "../src/RewardsDistributor.sol";
 import {SettlementTest} from "./base/SettlementTest.sol";
 
 contract SettlementPostTest is SettlementTest {
@@ -20,7 +22,7 @@ contract SettlementPostTest is SettlementTest {
         vm.expectEmit(address(rewards));
         emit IRewardsDistributor.SettlementPosted(1, 1, poster, left, right, 1000 ether, 20 ether, deadline + 61);
         post(1);
-        IRewardsDistributor.Post memory standing = rewards.currentPost();
+        IRewardsDistributor.Post memory standing = newest();
         assertEq(standing.root, node(1, 13, 0).hash);
         assertEq(standing.amount, left.amount + right.amount);
         assertEq(token.balanceOf(address(rewards)), 20 ether);
@@ -45,13 +47,15 @@ contract SettlementPostTest is SettlementTest {
         rewards.postSettlement(2, Node(0, 0, 0), Node(0, 0, 0));
     }
 
-    function test_postSettlement_revertsIfOneStands() public {
+    function test_postSettlement_revertsIfTheNewestStandsWithTheSameRoot() public {
         giveUsual(1);
         playWeights(1);
         buildHonest(1);
         post(1);
-        vm.expectRevert(abi.encodeWithSelector(IRewardsDistributor.PostStands.selector, 1, poster));
-        rewards.postSettlement(1, Node(0, 0, 0), Node(0, 0, 0));
+        Node memory left = node(1, 12, 0);
+        Node memory right = node(1, 12, 1);
+        vm.expectRevert(abi.encodeWithSelector(IRewardsDistributor.PostStands.selector, 1, 1, poster));
+        rewards.postSettlement(1, left, right);
     }
 
     function test_postSettlement_revertsIfLessThanHalfOfTheStakeRevealed() public {
@@ -79,24 +83,24 @@ contract SettlementPostTest is SettlementTest {
         playWeights(1);
         buildHonest(1);
         post(1);
-        uint64 ends = rewards.currentPost().windowEnds;
+        uint64 ends = newest().windowEnds;
         goTo(ends);
         vm.expectRevert(abi.encodeWithSelector(IRewardsDistributor.TooEarly.selector, ends, ends));
-        rewards.finaliseSettlement(1);
+        rewards.finaliseSettlement(1, 1);
         goTo(ends + 1);
-        rewards.finaliseSettlement(1);
+        rewards.finaliseSettlement(1, 1);
         assertEq(rewards.finalRoot(1), node(1, 13, 0).hash);
         assertEq(rewards.nextEpoch(), 2);
         assertEq(rewards.lastFinalAt(1), 1);
         assertEq(rewards.bondsOf(poster), 20 ether);
-        assertEq(rewards.unclaimed() + rewards.rollover(), 1000 ether);
+        assertEq(rewards.settled() + rewards.rollover(), 1000 ether);
         assertLt(rewards.rollover(), 6);
         assertBalanced();
         rewards.withdrawBonds(poster);
         assertEq(token.balanceOf(poster), 5000 ether);
         assertBalanced();
-        vm.expectRevert(abi.encodeWithSelector(IRewardsDistributor.NoPost.selector, 1));
-        rewards.finaliseSettlement(1);
+        vm.expectRevert(abi.encodeWithSelector(IRewardsDistributor.NoPost.selector, 1, 1));
+        rewards.finaliseSettlement(1, 1);
         vm.expectRevert(abi.encodeWithSelector(IRewardsDistributor.NothingToWithdraw.selector, poster));
         rewards.withdrawBonds(poster);
     }
@@ -107,7 +111,7 @@ contract SettlementPostTest is SettlementTest {
         rewards.addFees(50 ether);
         assertEq(rewards.potOf(1), 1049 ether);
         settle(1);
-        assertEq(rewards.unclaimed() + rewards.rollover(), 1049 ether);
+        assertEq(rewards.settled() + rewards.rollover(), 1049 ether);
         assertEq(rewards.pendingFees(), 0);
         assertBalanced();
     }
@@ -119,7 +123,7 @@ contract SettlementPostTest is SettlementTest {
         buildHonest(1);
         post(1);
         finalise(1);
-        assertEq(rewards.unclaimed(), 0);
+        assertEq(rewards.settled(), 0);
         assertEq(rewards.rollover(), 1000 ether);
         assertEq(rewards.potOf(2), 1999.5 ether);
     }
@@ -151,7 +155,7 @@ contract SettlementPostTest is SettlementTest {
         goTo(epochs.settlementVoidAt(1));
         post(1);
         goTo(epochs.settlementVoidAt(1) + 1);
-        vm.expectRevert(abi.encodeWithSelector(IRewardsDistributor.PostStands.selector, 1, poster));
+        vm.expectRevert(abi.encodeWithSelector(IRewardsDistributor.PostsStand.selector, 1, 1));
         rewards.voidEpoch(1);
         finalise(1);
     }
@@ -163,7 +167,7 @@ contract SettlementPostTest is SettlementTest {
         vm.prank(miners[0].account);
         registry.setPayout(address(77));
         Leaf memory leaf = leafAt(1, 0);
-        Node[13] memory path = siblings(1, 0);
+        Sibling[13] memory path = packed(1, 0);
         vm.expectEmit(address(rewards));
         emit IRewardsDistributor.Claimed(leaf.account, 1, address(77), leaf.amount);
         assertEq(rewards.claim(1, leaf, path), leaf.amount);
@@ -183,9 +187,9 @@ contract SettlementPostTest is SettlementTest {
         Leaf memory leaf = leafAt(4, V);
         assertEq(leaf.prevEpoch, 2);
         uint256 sum = uint256(leafAt(1, V).amount) + leafAt(2, V).amount + leaf.amount;
-        assertEq(rewards.claim(4, leaf, siblings(4, V)), sum);
+        assertEq(rewards.claim(4, leaf, packed(4, V)), sum);
         Leaf memory old = leafAt(2, V);
-        Node[13] memory path = siblings(2, V);
+        Sibling[13] memory path = packed(2, V);
         vm.expectRevert(abi.encodeWithSelector(IRewardsDistributor.NothingToClaim.selector, leaf.account));
         rewards.claim(2, old, path);
         assertBalanced();
@@ -195,16 +199,16 @@ contract SettlementPostTest is SettlementTest {
         settle(1);
         for (uint256 i = 0; i < built[1].length; ++i) {
             Leaf memory leaf = built[1][i];
-            if (leaf.amount != 0) rewards.claim(1, leaf, siblings(1, leaf.index));
+            if (leaf.amount != 0) rewards.claim(1, leaf, packed(1, leaf.index));
         }
-        assertEq(rewards.unclaimed(), 0);
+        assertEq(unclaimed(), 0);
         assertEq(token.balanceOf(address(rewards)), 20 ether + rewards.rollover());
     }
 
     function test_claim_revertsIfTheLeafIsNotInTheTree() public {
         settle(1);
         Leaf memory leaf = leafAt(1, 0);
-        Node[13] memory path = siblings(1, 0);
+        Sibling[13] memory path = packed(1, 0);
         leaf.cumulative += 1;
         vm.expectRevert(IRewardsDistributor.InvalidOpening.selector);
         rewards.claim(1, leaf, path);
@@ -264,5 +268,58 @@ contract SettlementCapTest is SettlementTest {
         assertEq(token.mintable(), 0);
         assertEq(rewards.potOf(2), 599.5 ether);
         assertBalanced();
+    }
+}
+
+/// @notice The emission halves every two epochs.
+contract SettlementHalvingTest is SettlementTest {
+    function params() internal view override returns (Params memory p) {
+        p = super.params();
+        p.emissionHalvingEpochs = 2;
+    }
+
+    function test_scheduledEmission_succeedsHalving() public view {
+        assertEq(rewards.scheduledEmission(1), 1000 ether);
+        assertEq(rewards.scheduledEmission(2), 1000 ether);
+        assertEq(rewards.scheduledEmission(3), 500 ether);
+        assertEq(rewards.scheduledEmission(4), 500 ether);
+        assertEq(rewards.scheduledEmission(5), 250 ether);
+        assertEq(rewards.scheduledEmission(1 + 2 * 300), 0);
+    }
+
+    function test_voidEpoch_succeedsMintingLessAndLess() public {
+        uint256 minted = token.totalMinted();
+        for (uint64 epoch = 1; epoch <= 5; ++epoch) {
+            goTo(epochs.settlementVoidAt(epoch) + 1);
+            rewards.voidEpoch(epoch);
+        }
+        uint256 later = rewards.choresOf(epochs.currentEpoch());
+        assertEq(token.totalMinted() - minted + rewards.refundsOwed() - later, 3250 ether);
+        assertBalanced();
+    }
+
+    /// @dev What chores cost can't be more than there is: an epoch's emission may be below the cap on chores.
+    function test_credit_succeedsWithinAHalvedEmission() public {
+        goToEpoch(1 + 2 * 9);
+        uint256 emission = rewards.scheduledEmission(19);
+        assertLt(emission, 5 ether);
+        for (uint256 i = 0; i < 12; ++i) {
+            vm.prank(address(epochs));
+            rewards.credit(address(5));
+        }
+        assertEq(rewards.refundsOf(address(5)), emission / 0.5 ether * 0.5 ether);
+        assertEq(rewards.potOf(19), emission % 0.5 ether);
+    }
+}
+
+contract SettlementParamsTest is SettlementTest {
+    /// @dev Weights 40 s, void 140 s, a window of 60 + 50 * 15 s, a turn of 15 s.
+    function test_constructor_revertsIfASettlementMayOutlastTheStakesKnown() public {
+        Genesis memory g = genesis();
+        g.params.unbondingS = 1004;
+        vm.expectRevert(abi.encodeWithSelector(IRewardsDistributor.InvalidParams.selector, "settlement windows"));
+        new RewardsDistributor(g);
+        g.params.unbondingS = 1005;
+        new RewardsDistributor(g);
     }
 }

@@ -3,6 +3,7 @@ pragma solidity 0.8.37;
 
 import {Genesis, Role} from "../src/interfaces/IRun.sol";
 import {IStakeVault} from "../src/interfaces/IStakeVault.sol";
+import {StakeTrace} from "../src/libraries/StakeTrace.sol";
 import {StakeVault} from "../src/StakeVault.sol";
 import {RunTest} from "./base/RunTest.sol";
 
@@ -25,13 +26,14 @@ contract StakeVaultTest is RunTest {
         vault.requestUnbond(amount);
     }
 
-    function test_constructor_revertsIfUnbondingIsShorterThanTheFraudWindow() public {
+    function test_constructor_revertsIfUnbondingIsShorterThanFraudWindowAndGame() public {
         Genesis memory g = genesis();
-        g.params.unbondingS = 799;
-        vm.expectRevert(abi.encodeWithSelector(IStakeVault.UnbondingTooShort.selector, 799, 800));
+        // Four epochs, and a game of 2 * 40 + 64 * 5 + 10 + 10 blocks of two seconds.
+        g.params.unbondingS = 1639;
+        vm.expectRevert(abi.encodeWithSelector(IStakeVault.UnbondingTooShort.selector, 1639, 1640));
         new StakeVault(g);
-        g.params.unbondingS = 800;
-        new StakeVault(g);
+        g.params.unbondingS = 1640;
+        assertEq(new StakeVault(g).epochsKnown(), 10);
     }
 
     function test_deposit_succeedsAndCountsFromTheNextSnapshot() public {
@@ -90,12 +92,12 @@ contract StakeVaultTest is RunTest {
         _unbond(3 ether);
         (uint256 amount, uint64 unlock) = vault.unbondingOf(alice);
         assertEq(amount, 3 ether);
-        assertEq(unlock, block.timestamp + 1000);
+        assertEq(unlock, block.timestamp + 1640);
         goToEpoch(2);
         _unbond(4 ether);
         (amount, unlock) = vault.unbondingOf(alice);
         assertEq(amount, 7 ether);
-        assertEq(unlock, block.timestamp + 1000);
+        assertEq(unlock, block.timestamp + 1640);
         assertEq(vault.activeOf(alice), 3 ether);
         assertEq(vault.stakeAt(alice, 1), 10 ether);
         assertEq(vault.stakeAt(alice, 2), 7 ether);
@@ -143,6 +145,76 @@ contract StakeVaultTest is RunTest {
         vault.withdraw();
     }
 
+    /// @dev Nothing else than the settlement keeps it: the unlock time passed long ago.
+    function test_withdraw_revertsUntilTheEpochOfTheExitIsSettled() public {
+        _deposit(10 ether);
+        goToEpoch(2);
+        _unbond(4 ether);
+        (, uint64 unlock) = vault.unbondingOf(alice);
+        goTo(unlock + 1);
+        rewards.voidEpoch(1);
+        vm.prank(alice);
+        vm.expectRevert(abi.encodeWithSelector(IStakeVault.NotSettled.selector, alice, 2, 2));
+        vault.withdraw();
+        rewards.voidEpoch(2);
+        vm.prank(alice);
+        assertEq(vault.withdraw(), 4 ether);
+    }
+
+    function test_withdraw_revertsWhileAGameIsOpen() public {
+        _deposit(10 ether);
+        _unbond(4 ether);
+        (, uint64 unlock) = vault.unbondingOf(alice);
+        goTo(unlock + 1);
+        vm.startPrank(address(disputes));
+        vm.expectEmit(address(vault));
+        emit IStakeVault.Locked(alice, 1);
+        vault.lock(alice);
+        vault.lock(alice);
+        vault.unlock(alice);
+        vm.stopPrank();
+        assertEq(vault.locksOf(alice), 1);
+        vm.prank(alice);
+        vm.expectRevert(abi.encodeWithSelector(IStakeVault.GamesOpen.selector, alice, 1));
+        vault.withdraw();
+        vm.prank(address(disputes));
+        vault.unlock(alice);
+        vm.prank(alice);
+        assertEq(vault.withdraw(), 4 ether);
+    }
+
+    function test_lock_revertsIfNotDisputes() public {
+        vm.expectRevert(abi.encodeWithSelector(IStakeVault.OnlyDisputes.selector, address(this)));
+        vault.lock(alice);
+        vm.expectRevert(abi.encodeWithSelector(IStakeVault.OnlyDisputes.selector, address(this)));
+        vault.unlock(alice);
+        vm.prank(address(disputes));
+        vault.unlock(alice);
+        assertEq(vault.locksOf(alice), 0);
+    }
+
+    /// @dev Epochs are counted as the epoch manager counts them.
+    function testFuzz_deposit_countsFromTheEpochAfterTheManagersOwn(uint32 ahead) public {
+        vm.warp(block.timestamp + ahead % 100_000);
+        _deposit(1 ether);
+        uint64 epoch = epochs.currentEpoch();
+        assertEq(vault.stakeAt(alice, epoch), 0);
+        assertEq(vault.stakeAt(alice, epoch + 1), 1 ether);
+    }
+
+    /// @dev With a change in each epoch the vault still knows as many as it promises.
+    function test_stakeAt_succeedsForAllEpochsKnownAndRevertsForForgottenOnes() public {
+        for (uint64 epoch = 1; epoch <= 40; ++epoch) {
+            goToEpoch(epoch);
+            _deposit(1 ether);
+        }
+        for (uint64 epoch = 40 - uint64(vault.epochsKnown()); epoch <= 41; ++epoch) {
+            assertEq(vault.stakeAt(alice, epoch), uint256(epoch - 1) * 1 ether);
+        }
+        vm.expectPartialRevert(StakeTrace.EpochForgotten.selector);
+        vault.stakeAt(alice, 20);
+    }
+
     function test_slash_revertsIfNotJudge() public {
         vm.expectRevert(abi.encodeWithSelector(IStakeVault.OnlyJudge.selector, address(this)));
         vault.slash(alice, 1, address(0), 0);
@@ -153,8 +225,8 @@ contract StakeVaultTest is RunTest {
         _unbond(4 ether);
         uint256 supply = token.totalSupply();
         vm.expectEmit(address(vault));
-        emit IStakeVault.Slashed(alice, address(faults), 7 ether, hunter, 2 ether);
-        vm.prank(address(faults));
+        emit IStakeVault.Slashed(alice, address(verdicts), 7 ether, hunter, 2 ether);
+        vm.prank(address(verdicts));
         assertEq(vault.slash(alice, 7 ether, hunter, 2 ether), 7 ether);
         assertEq(vault.activeOf(alice), 0);
         (uint256 unbonding,) = vault.unbondingOf(alice);
@@ -194,7 +266,7 @@ contract StakeVaultTest is RunTest {
         _deposit(total);
         if (out != 0) _unbond(out);
         uint256 supply = token.totalSupply();
-        vm.prank(address(faults));
+        vm.prank(address(verdicts));
         uint256 taken = vault.slash(alice, amount, named ? hunter : address(0), bounty);
         assertEq(taken, amount < total ? amount : total);
         assertEq(token.balanceOf(hunter) + supply - token.totalSupply(), taken);

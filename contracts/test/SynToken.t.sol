@@ -43,4 +43,11 @@ contract SynTokenTest is RunTest {
         token.burnFrom(address(this), 5);
         assertEq(token.totalSupply(), GENESIS_ALLOCATION - 5);
     }
+
+    /// @dev So that any sum of amounts fits into 96 bits, beside an address.
+    function test_constructor_revertsIfTheCapNeedsMoreThan96Bits() public {
+        vm.expectRevert();
+        new SynToken(address(1), 2 ** 96, 0);
+        assertEq(new SynToken(address(1), 2 ** 96 - 1, 0).cap(), 2 ** 96 - 1);
+    }
 }

@@ -3,6 +3,7 @@ pragma solidity 0.8.37;
 
 import {IObjectiveFaults} from "../src/interfaces/IObjectiveFaults.sol";
 import {Submission} from "../src/interfaces/ISubmission.sol";
+import {Fault} from "../src/interfaces/IVerdicts.sol";
 import {FaultsTest} from "./base/FaultsTest.sol";
 
 contract WrongDataTest is FaultsTest {
@@ -29,13 +30,7 @@ contract WrongDataTest is FaultsTest {
         uint64 sample = faults.assignedSample(ROUND, beaconValue, miner.account, 2);
         e.real = dataset()[sample];
         e.realProof = proof(dataset(), sample);
-        _commit(e.s);
-    }
-
-    function _commit(Submission memory s) private {
-        bytes32 digest = faults.submissionDigest(s);
-        vm.prank(miner.operator);
-        epochs.commit(ROUND, digest);
+        handIn(e.s);
     }
 
     function _commitTo(Evidence memory e) private {
@@ -60,9 +55,9 @@ contract WrongDataTest is FaultsTest {
         uint256 supply = token.totalSupply();
         _prove(e);
         assertEq(vault.activeOf(miner.account), 50 ether);
-        assertEq(token.balanceOf(hunter), 120 ether);
+        assertEq(verdicts.bountiesHeld(), 20 ether);
         assertEq(supply - token.totalSupply(), 30 ether);
-        assertEq(uint8(faults.verdict(miner.account, ROUND)), uint8(IObjectiveFaults.Fault.WrongData));
+        assertKind(kindOf(ROUND), Fault.WrongData);
     }
 
     function test_proveWrongData_succeedsUntilTheWindowCloses() public {
@@ -79,7 +74,7 @@ contract WrongDataTest is FaultsTest {
 
     function test_proveWrongData_revertsIfTheDataAreRight() public {
         Submission memory s = submission();
-        _commit(s);
+        handIn(s);
         Evidence memory e;
         e.s = s;
         e.sig = signed(s);
@@ -107,7 +102,7 @@ contract WrongDataTest is FaultsTest {
     function test_proveWrongData_revertsIfTheSpecIsWrong() public {
         Submission memory s = submission();
         s.specHash = keccak256("another spec");
-        _commit(s);
+        handIn(s);
         Evidence memory e;
         e.s = s;
         e.sig = signed(s);
@@ -142,7 +137,7 @@ contract WrongDataTest is FaultsTest {
         public
     {
         Submission memory s = submission();
-        _commit(s);
+        handIn(s);
         Evidence memory e;
         e.s = s;
         e.sig = signed(s);

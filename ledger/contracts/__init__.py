@@ -6,10 +6,12 @@ from ledger.connection import Connection
 from ledger.contracts.epochs import EpochManager
 from ledger.contracts.faults import ObjectiveFaults
 from ledger.contracts.registry import Registry
+from ledger.contracts.requests import DataRequests
 from ledger.contracts.rewards import RewardsDistributor
 from ledger.contracts.scores import ScoreRegistry
 from ledger.contracts.token import SynToken
 from ledger.contracts.vault import StakeVault
+from ledger.contracts.verdicts import Verdicts
 from protocol.runfile import ContractAddresses
 
 
@@ -25,3 +27,5 @@ class Contracts:
         self.scores = ScoreRegistry(connection, addresses.scores)
         self.rewards = RewardsDistributor(connection, addresses.rewards)
         self.faults = ObjectiveFaults(connection, addresses.faults)
+        self.verdicts = Verdicts(connection, addresses.verdicts)
+        self.requests = DataRequests(connection, addresses.requests)

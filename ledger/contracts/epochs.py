@@ -1,25 +1,35 @@
-"""The epoch manager: the clock, beacons, commits, attestations and finalised roots."""
+"""The epoch manager: the clock and its pauses, terms, beacons, commits, attestations and finalised roots."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
 from ledger.connection import BlockId
 from ledger.contracts.base import Contract, Values
 from ledger.transactions import Call
 from protocol.beacon import Purpose
-from protocol.ids import ZERO32, Address, Epoch, Hash32, Round, Slot
+from protocol.hashing import keccak256
+from protocol.ids import ZERO32, Address, Epoch, Hash32, Round, Slot, Units
 from protocol.spec import ChainParams
+from protocol.terms import Terms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChainNow:
-    """Where the run stands: the chain's time (less pauses), its block, the round and epoch under way (0: none yet)."""
+    """Where the run stands.
+
+    Attributes:
+        time: block time less pauses; it stands still in one.
+        block: the chain's own number.
+        round, epoch: under way; 0: none yet.
+    """
 
     time: int
     block: int
     round: Round
     epoch: Epoch
+    paused: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,21 +57,45 @@ class RoundState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StoredAttestation:
-    """What the contract keeps of an attestation: the root, and the keccak of the bitmap."""
+class PauseState:
+    """What shifts the run's clocks against the chain's.
 
-    round: Round
-    account: Address
-    root: Hash32
-    bitmap_hash: Hash32
+    Attributes:
+        last_start: block time at which the last pause started; None if there was none.
+        since_block: block in which the pause under way started; None while the run goes on.
+        total_s, total_blocks: length of all pauses that are over.
+    """
+
+    last_start: int | None
+    since_block: int | None
+    total_s: int
+    total_blocks: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ScheduleEntry:
-    """From `from_epoch` on the spec with this hash applies."""
+class Ballot:
+    """A validator's attestation, opened."""
 
-    from_epoch: Epoch
-    spec_hash: Hash32
+    slot: Slot
+    root: Hash32
+    bitmap: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StakeTally:
+    """The stakes behind a root and a miner's bit, as far as the ballots that were shown tell.
+
+    Attributes:
+        total: of all validators in the snapshot.
+        unopened: attested, but not among the ballots.
+        setters: slots of the ballots with the miner's bit set.
+    """
+
+    total: Units
+    for_root: Units
+    bit_set: Units
+    unopened: Units
+    setters: frozenset[Slot]
 
 
 class EpochManager(Contract):
@@ -77,7 +111,26 @@ class EpochManager(Contract):
             block=record.integer(1),
             round=Round(record.integer(2)),
             epoch=Epoch(record.integer(3)),
+            paused=record.truth(4),
         )
+
+    async def pause_state(self, *, block: BlockId = "latest") -> PauseState:
+        """How the clocks are shifted."""
+        record = (await self._read("pauseState", block=block)).record(0)
+        return PauseState(
+            last_start=record.integer(0) or None,
+            since_block=record.integer(1) or None,
+            total_s=record.integer(2),
+            total_blocks=record.integer(3),
+        )
+
+    async def run_block(self, *, block: BlockId = "latest") -> int:
+        """Block number less blocks of pauses, which games and challenges are timed by."""
+        return (await self._read("blockNumber", block=block)).integer(0)
+
+    async def governor(self) -> Address | None:
+        """Who may pause and announce terms; None: nobody."""
+        return (await self._read("governor")).address_or_none(0)
 
     async def round_state(self, round_: Round, *, block: BlockId = "latest") -> RoundState:
         """Everything about a round in one call."""
@@ -98,22 +151,31 @@ class EpochManager(Contract):
         ) or None
 
     async def is_committed(
-        self, round_: Round, *, account: Address, slot: Slot, digest: Hash32
+        self, round_: Round, *, operator: Address, digest: Hash32, block: BlockId = "latest"
     ) -> bool:
-        """Whether a miner committed to this submission (asked within the fraud window)."""
-        return (await self._read("isCommitted", round_, account, slot, digest)).truth(0)
+        """Whether an operator key committed to this submission (asked within the fraud window)."""
+        return (await self._read("isCommitted", round_, operator, digest, block=block)).truth(0)
 
-    async def attestation(self, round_: Round, slot: Slot) -> StoredAttestation | None:
-        """What a validator's slot attested."""
-        record = (await self._read("attestation", round_, slot)).record(0)
-        account = record.address_or_none(1)
-        if account is None:
-            return None
-        return StoredAttestation(
-            round=Round(record.integer(0)),
-            account=account,
-            root=record.hash(2),
-            bitmap_hash=record.hash(3),
+    async def has_attested(
+        self, round_: Round, slot: Slot, *, root: Hash32, bitmap: bytes, block: BlockId = "latest"
+    ) -> bool:
+        """Whether a validator attested a round with this root and bitmap."""
+        arguments = (round_, slot, root, keccak256(bitmap))
+        return (await self._read("attested", *arguments, block=block)).truth(0)
+
+    async def tally(
+        self, round_: Round, *, miner: Slot, root: Hash32, ballots: list[Ballot]
+    ) -> StakeTally:
+        """Counts opened attestations, by ascending slot; after the attest deadline."""
+        opened = tuple((each.slot, each.root, each.bitmap) for each in ballots)
+        record = (await self._read("tally", round_, miner, root, opened)).record(0)
+        mask = record.integer(4)
+        return StakeTally(
+            total=Units(record.integer(0)),
+            for_root=Units(record.integer(1)),
+            bit_set=Units(record.integer(2)),
+            unopened=Units(record.integer(3)),
+            setters=frozenset(Slot(i) for i in range(mask.bit_length()) if mask >> i & 1),
         )
 
     async def finalised_root(self, round_: Round, *, block: BlockId = "latest") -> Hash32 | None:
@@ -123,12 +185,13 @@ class EpochManager(Contract):
     async def spec_hash_at(self, epoch: Epoch) -> Hash32:
         return (await self._read("specHashAt", epoch)).hash(0)
 
-    async def schedule(self) -> list[ScheduleEntry]:
-        """Which spec applies from which epoch on."""
-        return [
-            ScheduleEntry(from_epoch=Epoch(item.integer(0)), spec_hash=item.hash(1))
-            for item in (await self._read("schedule")).records(0)
-        ]
+    async def terms_at(self, epoch: Epoch) -> Terms:
+        """What submissions of an epoch are judged by."""
+        return terms_from_abi((await self._read("termsAt", epoch)).record(0))
+
+    async def schedule(self) -> list[Terms]:
+        """All terms, announced ones included, by ascending first epoch."""
+        return [terms_from_abi(item) for item in (await self._read("schedule")).records(0)]
 
     async def run(self) -> Hash32:
         """The run's id."""
@@ -151,8 +214,29 @@ class EpochManager(Contract):
         """`bitmap`: bit i (byte i // 8, least significant first) is the miner in slot i."""
         return self._call("attest", round_, root, bitmap)
 
-    def finalise_root_call(self, round_: Round, root: Hash32) -> Call:
-        return self._call("finaliseRoot", round_, root)
+    def finalise_root_call(
+        self, round_: Round, root: Hash32, bitmaps: Mapping[Slot, bytes]
+    ) -> Call:
+        """`bitmaps`: what each validator that attested this root attested along with it, by slot."""
+        hashes = tuple(keccak256(bitmaps[slot]) for slot in sorted(bitmaps))
+        mask = sum(1 << slot for slot in bitmaps)
+        return self._call("finaliseRoot", round_, root, hashes, mask)
+
+    def pause_call(self) -> Call:
+        """Only the governor's."""
+        return self._call("pause")
+
+    def resume_call(self) -> Call:
+        """The governor's at any time; anyone's once the pause lasted as long as it may."""
+        return self._call("resume")
+
+    def announce_terms_call(self, terms: Terms) -> Call:
+        """Only the governor's."""
+        return self._call("announceTerms", tuple(getattr(terms, f.name) for f in fields(terms)))
+
+    def withdraw_terms_call(self) -> Call:
+        """Only the governor's: takes back the terms that were announced last."""
+        return self._call("withdrawTerms")
 
 
 def params_to_abi(params: ChainParams) -> tuple[int | bytes, ...]:
@@ -167,6 +251,21 @@ def params_from_abi(record: Values) -> ChainParams:
         is_hash = item.name in ("dataset_root", "genesis_root")
         values[item.name] = record.hash(position) if is_hash else record.integer(position)
     return ChainParams(**values)  # type: ignore[arg-type]  # each value was read by its field's kind
+
+
+def terms_from_abi(record: Values) -> Terms:
+    """The struct ``Terms``."""
+    return Terms(
+        from_epoch=Epoch(record.integer(0)),
+        train_samples=record.integer(1),
+        samples_per_round=record.integer(2),
+        steps=record.integer(3),
+        trace_every=record.integer(4),
+        dataset_depth=record.integer(5),
+        spec_hash=record.hash(6),
+        judge=record.address(7),
+        dataset_root=record.hash(8),
+    )
 
 
 def _round_state(record: Values) -> RoundState:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from enum import IntEnum
 
 from ledger.abi import AbiValue, encode
 from ledger.connection import BlockId
@@ -12,14 +11,6 @@ from ledger.transactions import Call
 from protocol.hashing import abi_words, keccak256
 from protocol.ids import Address, Hash32, Round, Units
 from protocol.submission import SignedSubmission, Submission
-
-
-class Fault(IntEnum):
-    """What was proven (the numbers are the contract's)."""
-
-    NONE = 0
-    EQUIVOCATION = 1
-    WRONG_DATA = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,13 +46,13 @@ class ObjectiveFaults(Contract):
 
     ABI = "ObjectiveFaults"
 
-    async def verdict(self, miner: Address, round_: Round, *, block: BlockId = "latest") -> Fault:
-        """The fault that a miner was found guilty of in a round."""
-        return Fault((await self._read("verdict", miner, round_, block=block)).integer(0))
-
     async def challenge_block(self, hunter: Address, commitment: Hash32) -> int | None:
         """Block of a hunter's commit; None if there is none (any more)."""
         return (await self._read("challengeBlock", hunter, commitment)).integer(0) or None
+
+    async def free_bond(self, hunter: Address, *, block: BlockId = "latest") -> Units:
+        """What a hunter can withdraw, or commit its next challenges with."""
+        return Units((await self._read("freeBond", hunter, block=block)).integer(0))
 
     async def bonds_held(self, *, block: BlockId = "latest") -> Units:
         return Units((await self._read("bondsHeld", block=block)).integer(0))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ledger.abi import AbiValue
 from ledger.connection import BlockId
-from ledger.contracts.base import Contract
+from ledger.contracts.base import Contract, Values
 from ledger.transactions import Call
 from protocol.ids import ZERO32, Address, Epoch, Hash32, Units
 from protocol.settlement import SettlementLeaf, SumNode
@@ -15,11 +15,17 @@ from protocol.settlement import SettlementLeaf, SumNode
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Post:
-    """The settlement that stands for the epoch next in line. It can be finalised after `window_ends`."""
+    """A settlement for an epoch, which others may stand beside. It can be finalised after `window_ends`.
+
+    Attributes:
+        attempt: its number among the epoch's posts, from 1 on.
+        poster: None once it was struck, became final or was closed.
+        answered: challenges of it that were answered rightly.
+    """
 
     epoch: Epoch
     attempt: int
-    poster: Address
+    poster: Address | None
     posted_at: int
     window_ends: int
     open_challenges: int
@@ -27,15 +33,17 @@ class Post:
     amount: Units
     pot: Units
     bond: Units
+    answered: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Challenge:
-    """A challenge of one leaf; the leaf can be opened until `deadline`."""
+    """A challenge of one leaf; the leaf can be opened until `deadline`. `closed`: its bond went back."""
 
     challenger: Address
     deadline: int
     open: bool
+    closed: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,14 +77,21 @@ class Opening:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Owed:
-    """What the distributor owes, in parts. All but `refunds` is held; refunds are minted when they are withdrawn."""
+    """What the distributor owes, in parts. All but `refunds` is held; refunds are minted when they are withdrawn.
+
+    Attributes:
+        settled: all that final settlements assigned; what was claimed of it is not owed any more.
+    """
 
     bonds: Units
-    unclaimed: Units
     rollover: Units
     fees: Units
+    settled: Units
     refunds: Units
-    total_held: Units
+
+    def held(self, claimed: Units) -> Units:
+        """What the contract should hold in tokens, where so much was claimed in all."""
+        return Units(self.bonds + self.rollover + self.fees + self.settled - claimed)
 
 
 class RewardsDistributor(Contract):
@@ -92,27 +107,25 @@ class RewardsDistributor(Contract):
         """What an epoch pays out; fixed once it is next in line and has ended."""
         return Units((await self._read("potOf", epoch, block=block)).integer(0))
 
-    async def required_bond(self, epoch: Epoch) -> Units:
-        return Units((await self._read("requiredBond", epoch)).integer(0))
+    async def required_bond(self) -> Units:
+        """Bond of a post."""
+        return Units((await self._read("requiredBond")).integer(0))
 
-    async def current_post(self, *, block: BlockId = "latest") -> Post | None:
-        """The post that stands; None if there is none."""
-        record = (await self._read("currentPost", block=block)).record(0)
-        poster = record.address_or_none(2)
-        if poster is None:
-            return None
-        return Post(
-            epoch=Epoch(record.integer(0)),
-            attempt=record.integer(1),
-            poster=poster,
-            posted_at=record.integer(3),
-            window_ends=record.integer(4),
-            open_challenges=record.integer(5),
-            root=record.hash(6),
-            amount=Units(record.integer(7)),
-            pot=Units(record.integer(8)),
-            bond=Units(record.integer(9)),
-        )
+    async def scheduled_emission(self, epoch: Epoch) -> Units:
+        """Emission of an epoch by the schedule."""
+        return Units((await self._read("scheduledEmission", epoch)).integer(0))
+
+    async def standing_posts(self, *, block: BlockId = "latest") -> list[Post]:
+        """The posts that stand for the epoch next in line, oldest first."""
+        found = [_post(item) for item in (await self._read("posts", block=block)).records(0)]
+        return [post for post in found if post.poster is not None]
+
+    async def post_of(
+        self, epoch: Epoch, attempt: int, *, block: BlockId = "latest"
+    ) -> Post | None:
+        """A post that stands, also of a closed epoch; None if there is none (any more)."""
+        post = _post((await self._read("postOf", epoch, attempt, block=block)).record(0))
+        return None if post.poster is None else post
 
     async def challenge_of(
         self, epoch: Epoch, *, attempt: int, index: int, cell: int
@@ -125,6 +138,7 @@ class RewardsDistributor(Contract):
             challenger=challenger,
             deadline=record.integer(1),
             open=record.truth(2),
+            closed=record.truth(3),
         )
 
     async def final_root(self, epoch: Epoch, *, block: BlockId = "latest") -> Hash32 | None:
@@ -163,48 +177,47 @@ class RewardsDistributor(Contract):
             Units((await self._read(name, block=block)).integer(0))
             for name in (
                 "bondsHeld",
-                "unclaimed",
                 "rollover",
                 "pendingFees",
+                "settled",
                 "refundsOwed",
-                "owed",
             )
         ]
-        bonds, unclaimed, rollover, fees, refunds, total = parts
-        return Owed(
-            bonds=bonds,
-            unclaimed=unclaimed,
-            rollover=rollover,
-            fees=fees,
-            refunds=refunds,
-            total_held=total,
-        )
+        bonds, rollover, fees, settled, refunds = parts
+        return Owed(bonds=bonds, rollover=rollover, fees=fees, settled=settled, refunds=refunds)
 
     def post_settlement_call(self, epoch: Epoch, *, miners: SumNode, validators: SumNode) -> Call:
         """Needs an allowance of `required_bond`."""
         return self._call("postSettlement", epoch, _node(miners), _node(validators))
 
-    def challenge_leaf_call(self, epoch: Epoch, *, index: int, cell: int = 0) -> Call:
+    def challenge_leaf_call(self, epoch: Epoch, *, attempt: int, index: int, cell: int = 0) -> Call:
         """Needs an allowance of the challenge bond."""
-        return self._call("challengeLeaf", epoch, index, cell)
+        return self._call("challengeLeaf", epoch, attempt, index, cell)
 
-    def open_leaf_call(self, epoch: Epoch, *, index: int, cell: int, opening: Opening) -> Call:
-        return self._call("openLeaf", epoch, index, cell, _opening(opening))
+    def open_leaf_call(
+        self, epoch: Epoch, *, attempt: int, index: int, cell: int, opening: Opening
+    ) -> Call:
+        return self._call("openLeaf", epoch, attempt, index, cell, _opening(opening))
 
-    def resolve_timeout_call(self, epoch: Epoch, *, index: int, cell: int) -> Call:
-        return self._call("resolveTimeout", epoch, index, cell)
+    def resolve_timeout_call(self, epoch: Epoch, *, attempt: int, index: int, cell: int) -> Call:
+        return self._call("resolveTimeout", epoch, attempt, index, cell)
 
     def release_challenge_call(self, epoch: Epoch, *, attempt: int, index: int, cell: int) -> Call:
         return self._call("releaseChallenge", epoch, attempt, index, cell)
 
-    def finalise_settlement_call(self, epoch: Epoch) -> Call:
-        return self._call("finaliseSettlement", epoch)
+    def finalise_settlement_call(self, epoch: Epoch, attempt: int) -> Call:
+        return self._call("finaliseSettlement", epoch, attempt)
+
+    def close_post_call(self, epoch: Epoch, attempt: int) -> Call:
+        """Ends a post that still stands though its epoch is closed."""
+        return self._call("closePost", epoch, attempt)
 
     def void_epoch_call(self, epoch: Epoch) -> Call:
         return self._call("voidEpoch", epoch)
 
     def claim_call(self, epoch: Epoch, leaf: SettlementLeaf, siblings: Sequence[SumNode]) -> Call:
-        return self._call("claim", epoch, _leaf(leaf), tuple(_node(node) for node in siblings))
+        packed = tuple((node.hash, node.w << 128 | node.amount) for node in siblings)
+        return self._call("claim", epoch, _leaf(leaf), packed)
 
     def add_fees_call(self, amount: Units) -> Call:
         """Needs an allowance."""
@@ -215,6 +228,22 @@ class RewardsDistributor(Contract):
 
     def withdraw_bonds_call(self, account: Address) -> Call:
         return self._call("withdrawBonds", account)
+
+
+def _post(record: Values) -> Post:
+    return Post(
+        epoch=Epoch(record.integer(0)),
+        attempt=record.integer(1),
+        poster=record.address_or_none(2),
+        posted_at=record.integer(3),
+        window_ends=record.integer(4),
+        open_challenges=record.integer(5),
+        root=record.hash(6),
+        amount=Units(record.integer(7)),
+        pot=Units(record.integer(8)),
+        bond=Units(record.integer(9)),
+        answered=record.integer(10),
+    )
 
 
 def _node(node: SumNode) -> tuple[AbiValue, ...]:

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from ledger.connection import BlockId
 from ledger.contracts.base import Contract
 from ledger.transactions import Call
-from protocol.ids import ZERO32, Epoch, Hash32, Slot, Units
+from protocol.ids import ZERO32, Address, Epoch, Hash32, Slot, Units
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpochScores:
     """Which validators' slots committed, revealed and were penalised for an epoch, and the stake behind it.
 
-    `total_stake` is 0 before the first reveal.
+    `total_stake` is 0 before the first commit.
     """
 
     committed: frozenset[Slot]
@@ -57,9 +57,11 @@ class ScoreRegistry(Contract):
         """`commitment`: `protocol.settlement.weights_commitment`."""
         return self._call("commitWeights", epoch, commitment)
 
-    def reveal_weights_call(self, epoch: Epoch, weights: bytes, salt: Hash32) -> Call:
-        """`weights`: big-endian uint16 by miner slot."""
-        return self._call("revealWeights", epoch, weights, salt)
+    def reveal_weights_call(
+        self, epoch: Epoch, *, slot: Slot, account: Address, weights: bytes, salt: Hash32
+    ) -> Call:
+        """For the validator that committed; anyone who knows them may send it. `weights`: big-endian uint16 by miner slot."""
+        return self._call("revealWeights", epoch, slot, account, weights, salt)
 
     def penalise_missing_reveal_call(self, epoch: Epoch, slot: Slot) -> Call:
         return self._call("penaliseMissingReveal", epoch, slot)

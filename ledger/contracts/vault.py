@@ -33,8 +33,12 @@ class StakeVault(Contract):
         answer = await self._read("unbondingOf", account, block=block)
         return Unbonding(amount=Units(answer.integer(0)), unlock_time=answer.integer(1))
 
+    async def locks_of(self, account: Address, *, block: BlockId = "latest") -> int:
+        """Open games against an account; none of its stake leaves meanwhile."""
+        return (await self._read("locksOf", account, block=block)).integer(0)
+
     async def stake_at(self, account: Address, epoch: Epoch, *, block: BlockId = "latest") -> Units:
-        """Active stake in the snapshot of an epoch."""
+        """Active stake in the snapshot of an epoch; the contract forgets old ones."""
         return Units((await self._read("stakeAt", account, epoch, block=block)).integer(0))
 
     async def held_for(

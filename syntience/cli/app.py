@@ -20,6 +20,7 @@ from syntience.cli import (
     deploy,
     devnet,
     doctor,
+    governor,
     hunter,
     keys,
     ledger,
@@ -49,6 +50,7 @@ app.add_typer(keys.app, name="keys")
 app.add_typer(data.app, name="data")
 app.add_typer(stake.app, name="stake")
 app.add_typer(rewards.app, name="rewards")
+app.add_typer(governor.app, name="governor")
 app.add_typer(miner.app, name="miner")
 app.add_typer(validator.app, name="validator")
 app.add_typer(hunter.app, name="hunter")

@@ -1,14 +1,31 @@
-"""`syntience data`: text for training."""
+"""`syntience data`: text for training, and leaves of what miners made of it."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-app = typer.Typer(help="Get text, and make data sets of it.", no_args_is_help=True)
+from syntience.cli.options import (
+    AccountStateOption,
+    ConfigOption,
+    KeystoreOption,
+    PasswordFileOption,
+    RpcUrlOption,
+    RunOption,
+    layers_of,
+)
+from syntience.cli.owner import say, with_owner
+
+if TYPE_CHECKING:
+    from syntience.data_request import Outcome
+    from syntience.staking import Owner
+
+app = typer.Typer(
+    help="Get text, make data sets of it, ask on chain for what is withheld.", no_args_is_help=True
+)
 CacheOption = Annotated[
     Path | None,
     typer.Option(
@@ -82,3 +99,66 @@ def prepare(
     typer.echo(f"tokens        {spec.total_samples * spec.sample_tokens:,}")
     typer.echo(f"dataset root  0x{spec.dataset_root.hex()}")
     typer.echo(f"tokenizer     0x{spec.tokenizer_digest.hex()}")
+
+
+@app.command("request")
+def request(
+    context: typer.Context,
+    round_: Annotated[int, typer.Option("--round", metavar="N", min=1, help="The round.")],
+    miner: Annotated[
+        str, typer.Option("--miner", metavar="MINER", help="The miner's account, or its slot.")
+    ],
+    kind: Annotated[
+        str,
+        typer.Option(
+            "--kind", metavar="KIND", help="submission, data, trace, payload or local (state)."
+        ),
+    ],
+    index: Annotated[int, typer.Option("--index", min=0, help="Which leaf.")] = 0,
+    tensor: Annotated[
+        str | None,
+        typer.Option("--tensor", metavar="NAME", help="Of a local state: which tensor's leaf."),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="Where to write what is shown.")
+    ] = None,
+    run: RunOption = None,
+    rpc_url: RpcUrlOption = None,
+    keystore: KeystoreOption = None,
+    password_file: PasswordFileOption = None,
+    state: AccountStateOption = None,
+    config: ConfigOption = None,
+) -> None:
+    """Ask on chain for a leaf of a submission that nobody serves, and wait for it.
+
+    The key pays a bond. An answer costs a fee out of it; if nobody answers, every validator that vouched for the submission
+    is fined, and the key gets a share.
+    """
+    from ledger.contracts.requests import ItemKind
+    from protocol.ids import Round
+    from syntience.amounts import exact_tokens
+    from syntience.config import account_settings
+    from syntience.data_request import Want, ask, save_answer
+    from syntience.errors import ConfigError
+
+    names = {each.name.lower(): each for each in ItemKind}
+    if kind not in names:
+        raise ConfigError(f"there is no kind {kind!r}", f"choose one of {', '.join(names)}")
+    want = Want(round=Round(round_), miner=miner, kind=names[kind], index=index, tensor=tensor)
+    layers = layers_of(context)
+    events = account_settings(layers).state_dir
+
+    async def act(owner: Owner) -> Outcome:
+        return await ask(owner, want, events=events, say=say)
+
+    outcome = with_owner(layers, act)
+    if outcome.answer is not None:
+        path = out or Path(f"{kind}-{round_}-{outcome.item.miner}-{outcome.item.index}.json")
+        save_answer(outcome.answer, path)
+        say("shown", f"in block {outcome.answer.block}; written to {path}")
+        say("fee", f"{exact_tokens(outcome.answer.fee)} tokens")
+    elif outcome.fined:
+        slots = ", ".join(str(slot) for slot in outcome.fined)
+        say("withheld", f"{exact_tokens(outcome.fine)} tokens taken of validator slots {slots}")
+    else:
+        say("withheld", "fined before, for another leaf of this kind")

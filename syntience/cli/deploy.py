@@ -15,7 +15,7 @@ from syntience.cli.options import (
     layers_of,
     obtain_password,
 )
-from syntience.cli.owner import say
+from syntience.cli.owner import address_of, say
 
 
 def deploy_run(
@@ -53,6 +53,14 @@ def deploy_run(
             help="What the deployer gets at the start; 10^8 by default.",
         ),
     ] = None,
+    governor: Annotated[
+        str | None,
+        typer.Option(
+            "--governor",
+            metavar="ADDRESS",
+            help="Who may announce other terms, epochs ahead, and pause for a bounded time; nobody by default.",
+        ),
+    ] = None,
     rpc_url: RpcUrlOption = None,
     keystore: KeystoreOption = None,
     password_file: PasswordFileOption = None,
@@ -63,6 +71,7 @@ def deploy_run(
     Interrupted, it goes on with the same contracts when it is called again.
     """
     from ledger.keys import load_key_file
+    from protocol.ids import ZERO_ADDRESS
     from syntience.amounts import exact_tokens, parse_tokens
     from syntience.config import log_settings, rpc_url_of
     from syntience.deployment import (
@@ -86,6 +95,7 @@ def deploy_run(
         allocation=DEFAULT_ALLOCATION
         if allocation is None
         else parse_tokens(allocation, flag="--allocation"),
+        governor=ZERO_ADDRESS if governor is None else address_of(governor, "--governor"),
     )
     signer = load_key_file(layers.path("keystore"), obtain_password(layers.secret("password")))
     run_file = run_interruptible(found(foundation, rpc_url=url, signer=signer))
@@ -93,5 +103,6 @@ def deploy_run(
     say("run file", str(out))
     say("chain", f"{run_file.chain_id}, from block {run_file.deploy_block} on")
     say("genesis", str(run_file.spec.chain.genesis_time))
+    say("governor", "nobody" if governor is None else foundation.governor)
     say("token", run_file.contracts.token)
     say("deployer", f"{signer.address} holds {exact_tokens(foundation.allocation)} tokens")

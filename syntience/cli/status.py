@@ -80,6 +80,11 @@ def _lines(status: RunStatus) -> Iterator[tuple[str, str]]:
     yield "run", f"0x{status.run.hex()} on chain {status.chain_id}, block {status.block}"
     yield "round", f"{status.round}, epoch {status.epoch}"
     yield "phase", f"{status.phase}, {status.phase_ends_in_s:,} s more"
+    if status.paused_s is not None:
+        yield "paused", f"for {status.paused_s:,} s; the clocks stand still"
+    for terms in status.announced:
+        whose = "the run file's" if terms.is_ours else f"another spec, 0x{terms.spec_hash.hex()}"
+        yield "announced", f"from epoch {terms.from_epoch} on {whose}; judge {terms.judge}"
     windows = ", ".join(f"{phase} {length} s" for phase, length in status.windows_s.items())
     yield "windows", f"{windows}; {status.rounds_per_epoch} rounds an epoch"
     least = (f"{role} {exact_tokens(stake)}" for role, stake in status.min_stakes.items())
@@ -119,6 +124,8 @@ def _account_lines(account: AccountStatus, time: int) -> Iterator[tuple[str, str
     if account.unbonding:
         left_s = max(0, account.unlock_time + 1 - time)
         yield "unbonding", f"{shown(account.unbonding)}, locked for {left_s:,} s more"
+    if account.games:
+        yield "games", f"{account.games} open against it; no stake leaves before they are over"
     yield "earned", shown(account.earned)
     yield "claimed", shown(account.claimed)
     yield "slashed", f"{shown(account.slashed)}, {account.faults} faults proven"
@@ -143,6 +150,10 @@ def _plain(status: RunStatus) -> dict[str, object]:
     return {
         **{field.name: _value(getattr(status, field.name)) for field in fields(status)},
         "min_stakes": {role: str(stake) for role, stake in status.min_stakes.items()},
+        "announced": [
+            {field.name: _value(getattr(terms, field.name)) for field in fields(terms)}
+            for terms in status.announced
+        ],
         "account": None
         if account is None
         else {

@@ -118,12 +118,14 @@ class Closer:
         )
 
     async def _gained(self, hunters: Sequence[Player], block: int) -> Units:
-        """How much more the hunters hold than they were given."""
+        """How much more the hunters hold than they were given, bonds that came back included."""
         chain = self.founding.run_file.spec.chain
         token = self.founding.contracts.token
         held = await token.balances_of([hunter.account for hunter in hunters], block=block)
+        faults = self.founding.contracts.faults
+        bonds = [await faults.free_bond(hunter.account, block=block) for hunter in hunters]
         given = sum(bonds_of(hunter, chain) for hunter in hunters)
-        return Units(sum(held) - given)
+        return Units(sum(held) + sum(bonds) - given)
 
     def _params(self) -> dict[str, Json]:
         settings, run_file = self.settings, self.founding.run_file

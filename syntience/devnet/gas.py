@@ -21,6 +21,10 @@ _CONTRACT_OF = {
     "scores": "ScoreRegistry",
     "rewards": "RewardsDistributor",
     "faults": "ObjectiveFaults",
+    "verdicts": "Verdicts",
+    "requests": "DataRequests",
+    "disputes": "Disputes",
+    "committee": "Committee",
 }
 REVERTED = "reverted"
 """Under this name stand the transactions that a contract refused."""

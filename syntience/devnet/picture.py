@@ -6,8 +6,18 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from ledger.contracts.faults import Fault
-from ledger.event_types import Claimed, EpochVoided, Excluded, FaultProven, Slashed, SlotVacated
+from ledger.contracts.verdicts import Fault
+from ledger.event_types import (
+    BountyMoved,
+    BountyPaid,
+    Claimed,
+    Convicted,
+    EpochVoided,
+    Excluded,
+    Slashed,
+    SlotVacated,
+)
+from ledger.events import EventReader
 from node.chain import RunChain
 from node.settlements import Settlements
 from protocol.ids import Address, Epoch, Hash32, Round, Units
@@ -16,7 +26,7 @@ from scoring.consensus import agreement, consensus_weights, weights_by_address
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """A fault that a hunter proved on chain."""
+    """A fault that a hunter proved on chain. `bounty`: what was paid for it so far."""
 
     kind: Fault
     round: Round
@@ -75,19 +85,34 @@ async def take_picture(chain: RunChain, settlements: Settlements) -> Picture:
         slashed=_sums((event.account, event.taken) for event in events.events(Slashed)),
         weights=weights,
         agreement=agreements,
-        verdicts=tuple(
-            Verdict(
-                kind=event.kind,
-                round=event.round,
-                miner=event.miner,
-                hunter=event.hunter,
-                bounty=event.bounty,
-            )
-            for event in events.events(FaultProven)
-        ),
+        verdicts=_verdicts(events),
         excluded=excluded,
         gone=frozenset(event.account for event in events.events(SlotVacated)) - excluded,
     )
+
+
+def _verdicts(events: EventReader) -> tuple[Verdict, ...]:
+    """The verdicts; a bounty goes to whoever committed first, and is paid when nobody earlier can come any more."""
+    told: list[Convicted | BountyMoved] = [*events.events(Convicted), *events.events(BountyMoved)]
+    told.sort(key=lambda event: (event.block, event.log_index))
+    winners = {(event.offender, event.round): event.hunter for event in told}
+    paid = {
+        (event.offender, event.round, event.hunter): event.amount
+        for event in events.events(BountyPaid)
+    }
+    verdicts = []
+    for event in events.events(Convicted):
+        hunter = winners[event.offender, event.round]
+        verdicts.append(
+            Verdict(
+                kind=event.kind,
+                round=event.round,
+                miner=event.offender,
+                hunter=hunter,
+                bounty=paid.get((event.offender, event.round, hunter), Units(0)),
+            )
+        )
+    return tuple(verdicts)
 
 
 async def _earned(settlements: Settlements, settled: list[Epoch]) -> dict[Address, Units]:

@@ -34,6 +34,9 @@ STAKE_FACTOR = 2
 """Everybody stakes so many minimums: a fixed penalty must not cost an honest node its slot."""
 MOST_MINERS = 64
 _VOID_MOST_S = 40
+_BLOCK_S = 1
+_MOST_TURNS = 64
+"""So many turns of a game the vault counts with where it bounds how long one lasts."""
 _LATEST_START_S = 2
 """From a round's start to the moment at which every miner has its beacon, and as much to commit."""
 _CONTENTION = 1.3
@@ -247,6 +250,10 @@ def _chain_params(
 ) -> ChainParams:
     fraud_window_epochs = 4
     epoch_s = rounds_per_epoch * windows.round
+    clock_blocks, turn_blocks, vote_commit_blocks, vote_reveal_blocks = 60, 10, 25, 15
+    longest_game_s = _BLOCK_S * (
+        2 * clock_blocks + _MOST_TURNS * turn_blocks + vote_commit_blocks + vote_reveal_blocks
+    )
     return ChainParams(
         genesis_time=genesis_time,
         rounds_per_epoch=rounds_per_epoch,
@@ -261,7 +268,7 @@ def _chain_params(
         settlement_window_s=windows.settlement,
         settlement_void_s=min(_VOID_MOST_S, epoch_s - windows.settlement),
         fraud_window_epochs=fraud_window_epochs,
-        unbonding_s=(fraud_window_epochs + 1) * epoch_s,
+        unbonding_s=(fraud_window_epochs + 1) * epoch_s + longest_game_s,
         beacon_delay_blocks=1,
         min_miner_stake=_tokens(100),
         min_validator_stake=_tokens(1_000),
@@ -289,7 +296,7 @@ def _chain_params(
         notice_epochs=fraud_window_epochs + 1,
         pause_most_s=10 * epoch_s,
         pause_every_s=100 * epoch_s,
-        block_s=1,
+        block_s=_BLOCK_S,
         computation_slash_bps=10_000,
         native_slash_bps=2_000,
         native_bounty=_tokens(5),
@@ -303,10 +310,10 @@ def _chain_params(
         trace_every=inner.trace_every,
         game_bond=_tokens(10),
         move_tariff=Units(UNITS_PER_TOKEN // 10),
-        clock_blocks=60,
-        turn_blocks=10,
-        vote_commit_blocks=25,
-        vote_reveal_blocks=15,
+        clock_blocks=clock_blocks,
+        turn_blocks=turn_blocks,
+        vote_commit_blocks=vote_commit_blocks,
+        vote_reveal_blocks=vote_reveal_blocks,
         vote_penalty=_tokens(20),
     )
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median_low
 
-from ledger.contracts.faults import Fault
+from ledger.contracts.verdicts import Fault
 from protocol.ids import Address, Epoch, Units
 from syntience.devnet.picture import Verdict
 from syntience.report import HONEST, DevnetReport, MinerSummary

@@ -4,26 +4,44 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from ledger.contracts.faults import Fault
+from ledger.contracts.verdicts import Fault
 from ledger.event_types import (
+    BountyPaid,
     ChallengeExpired,
     Claimed,
+    Convicted,
     EpochVoided,
     Event,
     Excluded,
-    FaultProven,
+    Fined,
     LeafChallenged,
     MissingRevealPenalised,
+    PauseEnded,
+    PauseStarted,
     RootFinalised,
     SettlementFinalised,
     SettlementPosted,
     SettlementStruck,
+    TermsAnnounced,
 )
 from protocol.ids import Address, Round, Units
 from syntience.devnet.players import Player
 from syntience.table import EventLine, short_address, show_tokens
 
-_FAULTS = {Fault.EQUIVOCATION: "equivocation", Fault.WRONG_DATA: "wrong data"}
+_FAULTS = {
+    Fault.EQUIVOCATION: "equivocation",
+    Fault.WRONG_SPEC: "another spec",
+    Fault.WRONG_DATA: "wrong data",
+    Fault.LOCAL_STATE: "a local state out of line",
+    Fault.BAD_ENCODING: "a chunk that no encoder writes",
+    Fault.NATIVE_COMPUTATION: "work that was not done",
+    Fault.COMPUTATION: "a wrong computation",
+    Fault.STATE_ROOT: "a wrong state root",
+}
+_Verdict = (
+    Convicted | BountyPaid | Fined | SettlementStruck | LeafChallenged | ChallengeExpired | Excluded
+)
+_Warning = EpochVoided | MissingRevealPenalised | PauseStarted | PauseEnded
 
 
 class Names:
@@ -83,25 +101,40 @@ def _line(
             return EventLine(kind="reward", text=f"epoch {event.epoch} settled: {amount} SYN")
         case Excluded() if event.faults > 1:
             return None  # it was out already
+        case TermsAnnounced() if event.from_epoch > 1:
+            text = f"announced: spec 0x{event.terms.spec_hash.hex()[:12]}… from epoch {event.from_epoch} on"
+            return EventLine(kind="info", text=text)
         case (
-            FaultProven() | SettlementStruck() | LeafChallenged() | ChallengeExpired() | Excluded()
+            Convicted()
+            | BountyPaid()
+            | Fined()
+            | SettlementStruck()
+            | LeafChallenged()
+            | ChallengeExpired()
+            | Excluded()
         ):
             return EventLine(kind="verdict", text=_verdict(event, names))
-        case EpochVoided() | MissingRevealPenalised():
+        case EpochVoided() | MissingRevealPenalised() | PauseStarted() | PauseEnded():
             return EventLine(kind="warning", text=_warning(event, names))
         case _:
             return None
 
 
-def _verdict(
-    event: FaultProven | SettlementStruck | LeafChallenged | ChallengeExpired | Excluded,
-    names: Names,
-) -> str:
+def _verdict(event: _Verdict, names: Names) -> str:
     match event:
-        case FaultProven():
+        case Convicted():
             return (
-                f"{_FAULTS.get(event.kind, 'fault')} of {names.of(event.miner)} in round {event.round} proven: "
-                f"{show_tokens(event.slashed)} SYN slashed, {show_tokens(event.bounty)} to {names.of(event.hunter)}"
+                f"{_FAULTS.get(event.kind, 'fault')} of {names.of(event.offender)} in round {event.round} proven: "
+                f"{show_tokens(event.taken)} SYN slashed, {show_tokens(event.bounty)} held for {names.of(event.hunter)}"
+            )
+        case BountyPaid():
+            return (
+                f"{names.of(event.hunter)} got the bounty of {show_tokens(event.amount)} SYN "
+                f"for {names.of(event.offender)} in round {event.round}"
+            )
+        case Fined():
+            return (
+                f"{names.of(event.account)} missed a duty and lost {show_tokens(event.taken)} SYN"
             )
         case Excluded():
             return f"{names.of(event.account)} is excluded from the next epoch on"
@@ -115,8 +148,12 @@ def _verdict(
             return f"{names.of(event.hunter)} lost a bond of {show_tokens(event.bond)} SYN: no proof in time"
 
 
-def _warning(event: EpochVoided | MissingRevealPenalised, names: Names) -> str:
+def _warning(event: _Warning, names: Names) -> str:
     match event:
+        case PauseStarted():
+            return "the run is paused: its clocks stand still"
+        case PauseEnded():
+            return f"the run goes on; pauses took {event.total_s:,} s in all"
         case EpochVoided():
             return f"epoch {event.epoch} is void: its pot rolls over"
         case MissingRevealPenalised():

@@ -131,11 +131,14 @@ class Onlooker:
 
     def worked(self, player: Player, round_: Round) -> bool:
         """Whether a miner committed or a validator attested in a round; hunters owe no round anything."""
-        kinds: dict[Part, type[Event]] = {Part.MINER: Committed, Part.VALIDATOR: Attested}
-        kind = kinds.get(player.part)
-        return kind is None or bool(
-            self._reader.events(kind, round_=round_, account=player.account)
-        )
+        match player.part:
+            case Part.MINER:
+                commits = self._reader.events(Committed, round_=round_)
+                return any(event.operator == player.operator for event in commits)
+            case Part.VALIDATOR:
+                return bool(self._reader.events(Attested, round_=round_, account=player.account))
+            case Part.HUNTER:
+                return True
 
     async def read_gas(self, connection: Connection) -> list[tuple[str, int]]:
         """(function, gas) of every transaction to the run's contracts so far."""

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hunter.evidence import equivocations, wrong_data
+from hunter.evidence import equivocations, wrong_data, wrong_leaf
 from miner.work import Work
 from protocol.ids import Hash32
-from protocol.merkle import depth_of, merkle_root, verify_proof
+from protocol.merkle import MerkleTree, depth_of, merkle_root, verify_proof
 from protocol.submission import SignedSubmission
 from tests.bench import BEACON, Desk, desk_over
 from tests.specs import some_hash
@@ -117,3 +117,19 @@ def test_equivocations__one_submission_shown_twice__is_none(desk: Desk, work: Wo
     assert equivocations([signed, again], domain=desk.run_file.domain, beacon=BEACON) == []
     other_beacon = Hash32(some_hash("another"))
     assert equivocations([signed], domain=desk.run_file.domain, beacon=other_beacon) == []
+
+
+def test_wrong_leaf__one_leaf_shown__is_the_same_evidence_as_all_of_them(
+    desk: Desk, work: Work
+) -> None:
+    leaves = [desk.dataset.leaf_hash(sample) for sample in desk.assigned(MINERS[0])]
+    leaves[3] = some_hash("a nicer sample")
+    tree = MerkleTree(leaves)
+    signed = desk.publish(work, KEY, data_root=tree.root).signed
+
+    def shown(index: int) -> object:
+        proof = tree.proof(index)
+        return wrong_leaf(signed, index, claimed=leaves[index], proof=proof, dataset=desk.dataset)
+
+    assert shown(3) == wrong_data(signed, leaves, desk.dataset)
+    assert shown(2) is None

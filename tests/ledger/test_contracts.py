@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from ledger.contracts.epochs import StoredAttestation
+from ledger.contracts.epochs import Ballot, PauseState, StakeTally
 from ledger.contracts.faults import WrongDataEvidence
 from ledger.contracts.registry import Duty, Role
 from ledger.contracts.rewards import CellNode, Opening, WeightsOpening
 from ledger.contracts.token import Permit
 from ledger.errors import Reverted
+from ledger.event_types import PauseEnded, TermsAnnounced, TermsWithdrawn
 from ledger.outbox import Outbox
 from ledger.transactions import Call
 from protocol.assignment import assigned_sample
@@ -24,6 +25,7 @@ from protocol.ids import ZERO32, ZERO_ADDRESS, Epoch, Hash32, Round, Slot, Units
 from protocol.merkle import MerkleTree
 from protocol.settlement import EMPTY_NODE, SettlementLeaf
 from protocol.submission import operator_consent_digest
+from protocol.terms import terms_of
 from tests.chain import Anvil
 from tests.ledger.world import World, deployed, stranger
 from tests.specs import SPEC, some_hash, tokens
@@ -187,18 +189,21 @@ async def test_rewards__calls_out_of_turn__are_refused_by_name(world: World) -> 
     )
     epoch = Epoch(1)
     calls = [
-        rewards.open_leaf_call(epoch, index=0, cell=0, opening=opening),
-        rewards.challenge_leaf_call(epoch, index=4096, cell=1),
-        rewards.resolve_timeout_call(epoch, index=0, cell=0),
+        rewards.open_leaf_call(epoch, attempt=1, index=0, cell=0, opening=opening),
+        rewards.challenge_leaf_call(epoch, attempt=1, index=4096, cell=1),
+        rewards.resolve_timeout_call(epoch, attempt=1, index=0, cell=0),
         rewards.release_challenge_call(epoch, attempt=1, index=0, cell=0),
-        rewards.finalise_settlement_call(epoch),
+        rewards.finalise_settlement_call(epoch, 1),
+        rewards.close_post_call(epoch, 1),
         rewards.void_epoch_call(epoch),
         rewards.claim_call(epoch, LEAF, (EMPTY_NODE,) * 13),
         rewards.withdraw_refunds_call(box.address),
         rewards.withdraw_bonds_call(box.address),
         rewards.post_settlement_call(epoch, miners=EMPTY_NODE, validators=EMPTY_NODE),
         scores.penalise_missing_reveal_call(epoch, Slot(0)),
-        scores.reveal_weights_call(epoch, b"\x00\x01", ZERO32),
+        scores.reveal_weights_call(
+            epoch, slot=Slot(0), account=box.address, weights=b"\x00\x01", salt=ZERO32
+        ),
         world.contracts.epochs.record_beacon_call(Round(1), Purpose.ASSIGNMENT),
     ]
     for call in calls:
@@ -213,13 +218,18 @@ async def test_rewards__fees_and_chores__show_in_the_views(world: World) -> None
     tariff = world.run_file.spec.chain.chore_tariff
     assert await rewards.refunds_of(box.address) == 2 * tariff
     owed = await rewards.owed()
-    assert (owed.fees, owed.refunds, owed.total_held) == (tokens(3), 2 * tariff, tokens(3))
+    assert (owed.fees, owed.refunds, owed.held(Units(0))) == (tokens(3), 2 * tariff, tokens(3))
     before = await token.balance_of(box.address)
     await world.act(box, rewards.withdraw_refunds_call(box.address))
     assert await token.balance_of(box.address) == before + 2 * tariff
     assert await token.total_minted() == await token.total_supply()
     assert await rewards.next_epoch() == 1
-    assert await rewards.current_post() is None
+    assert await rewards.standing_posts() == []
+    assert await rewards.post_of(Epoch(1), 1) is None
+    assert await rewards.required_bond() == world.run_file.spec.chain.settlement_bond
+    assert (
+        await rewards.scheduled_emission(Epoch(7)) == world.run_file.spec.chain.emission_per_epoch
+    )
     assert await rewards.final_root(Epoch(1)) is None
     assert await rewards.last_final_at(Epoch(0)) == 0
     assert await rewards.challenge_of(Epoch(1), attempt=1, index=0, cell=0) is None
@@ -235,8 +245,7 @@ async def test_epochs__nothing_happened__is_none(world: World) -> None:
     assert await epochs.beacon(Round(1), Purpose.EVALUATION) is None
     assert await epochs.beacon_target(Round(1), Purpose.EVALUATION) is None
     assert await epochs.finalised_root(Round(1)) is None
-    nothing: StoredAttestation | None = await epochs.attestation(Round(1), Slot(0))
-    assert nothing is None
+    assert not await epochs.has_attested(Round(1), Slot(0), root=ZERO32, bitmap=b"")
     state = await epochs.round_state(Round(4))
     assert (state.round, state.epoch) == (4, 2)
     assert state.start == world.clock.start(Round(4))
@@ -246,3 +255,75 @@ async def test_epochs__nothing_happened__is_none(world: World) -> None:
     assert await scores.weights_root(Epoch(1), Slot(0)) is None
     assert await scores.commitment_of(Epoch(1), Slot(0)) is None
     assert (await scores.epoch_scores(Epoch(1))).committed == frozenset()
+
+
+async def test_epochs__terms_and_pauses__show_in_the_views(world: World) -> None:
+    epochs, governor = world.contracts.epochs, world.governor
+    spec, now = world.run_file.spec, await epochs.now()
+    assert await epochs.governor() == governor.address
+    [first] = await epochs.schedule()
+    assert first == terms_of(spec, from_epoch=Epoch(1), judge=world.run_file.contracts.committee)
+    assert await epochs.terms_at(Epoch(9)) == first
+    other = replace(spec, compute=replace(spec.compute, threads=2))
+    terms = terms_of(
+        other, from_epoch=Epoch(spec.chain.notice_epochs), judge=world.contracts.faults.address
+    )
+    refusal = await _refused(world, world.deployer, epochs.announce_terms_call(terms))
+    assert "governor's key" in str(refusal)
+    await world.act(governor, epochs.announce_terms_call(terms))
+    assert await epochs.schedule() == [first, terms]
+    assert await epochs.spec_hash_at(terms.from_epoch) == other.hash()
+    await world.act(governor, epochs.withdraw_terms_call())
+    await world.act(governor, epochs.pause_call())
+    state = await epochs.pause_state()
+    assert (state.last_start, state.total_s, state.total_blocks) == (world.anvil.time(), 0, 0)
+    world.to(world.anvil.time() + 100)
+    frozen = await epochs.now()
+    assert frozen.paused
+    assert frozen.time == state.last_start
+    assert await epochs.run_block() == state.since_block
+    call = epochs.commit_call(Round(1), some_hash("digest"))
+    assert "the run is paused" in str(await _refused(world, world.deployer, call))
+    assert "anyone can" in str(await _refused(world, world.deployer, epochs.resume_call()))
+    await world.act(governor, epochs.resume_call())
+    after = await epochs.pause_state()
+    assert after == PauseState(
+        last_start=state.last_start,
+        since_block=None,
+        total_s=world.anvil.time() - (state.last_start or 0),
+        total_blocks=2,
+    )
+    assert (await epochs.now()).time == now.time + (frozen.time - now.time)
+    await world.reader.poll()
+    [ended] = world.reader.events(PauseEnded)
+    assert (ended.total_s, ended.total_blocks) == (after.total_s, after.total_blocks)
+    assert [event.terms for event in world.reader.events(TermsAnnounced)] == [first, terms]
+    assert [event.spec_hash for event in world.reader.events(TermsWithdrawn)] == [terms.spec_hash]
+
+
+async def test_epochs__attestations__are_counted_from_ballots(world: World) -> None:
+    epochs, round_ = world.contracts.epochs, Round(1)
+    one = await world.join(Role.VALIDATOR, tokens(2000))
+    two = await world.join(Role.VALIDATOR, tokens(1500))
+    await world.join(Role.MINER, tokens(100))
+    root = some_hash("root")
+    world.to(world.clock.publish_deadline(round_) + 1)
+    await world.act(one.operator, epochs.attest_call(round_, root, b"\x01"))
+    await world.act(two.operator, epochs.attest_call(round_, root, b""))
+    assert await epochs.has_attested(round_, one.slot, root=root, bitmap=b"\x01")
+    assert not await epochs.has_attested(round_, two.slot, root=root, bitmap=b"\x01")
+    world.to(world.clock.attest_deadline(round_) + 1)
+    ballot = Ballot(slot=one.slot, root=root, bitmap=b"\x01")
+    counted = await epochs.tally(round_, miner=Slot(0), root=root, ballots=[ballot])
+    assert counted == StakeTally(
+        total=tokens(3500),
+        for_root=tokens(2000),
+        bit_set=tokens(2000),
+        unopened=tokens(1500),
+        setters=frozenset({one.slot}),
+    )
+    both = {one.slot: b"\x01", two.slot: b""}
+    wrong = epochs.finalise_root_call(round_, root, {one.slot: b"", two.slot: b""})
+    assert (await _refused(world, world.deployer, wrong)).name == "NotAttested"
+    await world.act(world.deployer, epochs.finalise_root_call(round_, root, both))
+    assert await epochs.finalised_root(round_) == root

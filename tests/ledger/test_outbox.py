@@ -416,6 +416,36 @@ async def test_pump__window_closed__uses_up_the_nonce_and_reports(tmp_path: Path
         assert anvil.nonce(signer.address) == 2
 
 
+async def test_submit__window_moved_by_a_pause__is_sent_again_under_the_same_key(
+    tmp_path: Path,
+) -> None:
+    with start_anvil("--no-mining") as anvil:
+        signer, to = anvil.key(), stranger()
+        async with sending(anvil, tmp_path, signer) as outbox:
+            window = anvil.time() + 100
+            await outbox.send(pay(to).within(window), "late")
+            assert outbox.known("late")
+            anvil.rpc("anvil_dropAllTransactions")
+            anvil.advance_to(window)
+
+            def given_up() -> bool:
+                anvil.mine()
+                return not outbox.known("late")
+
+            await until(given_up)
+            await outbox.send(pay(to).within(window + 500), "late")
+            assert outbox.known("late")
+            assert outbox.nonce_of("late") == 1
+            await until(lambda: anvil.rpc("txpool_status")["pending"] == "0x1")
+            anvil.mine()
+            assert (await outbox.receipt("late")).succeeded
+            anvil.mine(10)
+            await until(lambda: not _open_rows(outbox))
+            assert await outbox.submit(pay(to).within(window + 500), "late")
+        assert anvil.balance(to) == 1
+        assert anvil.nonce(signer.address) == 2
+
+
 async def test_submit__window_met__is_like_any_other(anvil: Anvil, tmp_path: Path) -> None:
     signer, to = anvil.key(), stranger()
     async with sending(anvil, tmp_path, signer) as outbox:

@@ -7,14 +7,17 @@ from pathlib import Path
 import pytest
 
 from ledger.accounting import take_books
-from ledger.contracts.faults import EquivocationEvidence, Fault
+from ledger.contracts.faults import EquivocationEvidence
 from ledger.contracts.registry import Role
+from ledger.contracts.verdicts import Fault
 from ledger.errors import Reverted
 from ledger.event_types import (
     Attested,
     BeaconRecorded,
+    BountyPaid,
     Claimed,
     Committed,
+    Convicted,
     FaultProven,
     RootFinalised,
     SettlementFinalised,
@@ -82,24 +85,25 @@ async def _live(world: World) -> None:
         contracts.epochs.commit_call(round_, first.submission.digest(world.run_file.domain)),
     )
     assert await contracts.epochs.is_committed(
-        round_, account=miner.account, slot=miner.slot, digest=digest
+        round_, operator=miner.operator.address, digest=digest
     )
 
     world.to(world.clock.publish_deadline(round_) + 1)
     root = world.run_file.spec.chain.genesis_root
     await world.act(validator.operator, contracts.epochs.attest_call(round_, root, b"\x01"))
-    stored = await contracts.epochs.attestation(round_, validator.slot)
-    assert stored is not None
-    assert stored.root == root
+    assert await contracts.epochs.has_attested(round_, validator.slot, root=root, bitmap=b"\x01")
     await world.draw(round_, Purpose.EVALUATION)
     world.to(world.clock.attest_deadline(round_) + 1)
-    await world.act(validator.operator, contracts.epochs.finalise_root_call(round_, root))
+    await world.act(
+        validator.operator,
+        contracts.epochs.finalise_root_call(round_, root, {validator.slot: b"\x01"}),
+    )
 
     await world.reader.poll()
     recorded = world.reader.events(BeaconRecorded, round_=round_)
     assert {event.purpose: event.value for event in recorded}[Purpose.ASSIGNMENT] == beacon
-    commits = world.reader.events(Committed, round_=round_, account=miner.account)
-    assert [event.digest for event in commits] == [digest]
+    commits = {event.operator: event.digest for event in world.reader.events(Committed)}
+    assert commits[miner.operator.address] == digest
     [attested] = world.reader.events(Attested, round_=round_)
     assert (attested.slot, attested.bitmap) == (validator.slot, b"\x01")
     [final] = world.reader.events(RootFinalised, round_=round_)
@@ -122,14 +126,42 @@ async def _live(world: World) -> None:
     assert await contracts.faults.challenge_block(hunter.address, commitment)
     world.anvil.mine()
     await world.act(hunter, contracts.faults.prove_call(evidence, salt))
-    assert await contracts.faults.verdict(cheat.account, round_) is Fault.EQUIVOCATION
-    assert await contracts.token.balance_of(hunter.address) > bond
+    verdict = await contracts.verdicts.verdict_of(cheat.account, round_)
+    assert verdict is not None
+    assert (verdict.kind, verdict.hunter) == (Fault.EQUIVOCATION, hunter.address)
+    assert await contracts.faults.free_bond(hunter.address) == bond
     assert (await contracts.registry.faults_of(cheat.account)).faults == 1
     await _books_balance(world)
     assert [event.miner for event in world.reader.events(FaultProven)] == [cheat.account]
-    assert world.reader.events(FaultProven, round_=round_)[0].kind is Fault.EQUIVOCATION
+    [convicted] = world.reader.events(Convicted, round_=round_)
+    assert (convicted.kind, convicted.bounty) == (Fault.EQUIVOCATION, verdict.bounty)
+    await _pay_bounty(world, cheat.account, round_)
 
     await _settle(world, validator.account, validator.operator.address)
+
+
+async def _pay_bounty(world: World, offender: Address, round_: Round) -> None:
+    contracts = world.contracts
+    verdict = await contracts.verdicts.verdict_of(offender, round_)
+    assert verdict is not None
+    assert verdict.hunter is not None
+    assert await contracts.verdicts.verdict_of(offender, Round(9)) is None
+    assert await contracts.verdicts.bounties_held() == verdict.bounty > 0
+    assert await contracts.verdicts.credit_of(verdict.hunter) == 0
+    early = contracts.verdicts.pay_bounty_call(offender, round_)
+    with pytest.raises(Reverted) as refused:
+        await world.act(world.deployer, early)
+    assert refused.value.name == "TooEarly"
+    world.anvil.mine(verdict.payable_after + 1 - await contracts.epochs.run_block())
+    before = await contracts.token.balance_of(verdict.hunter)
+    await world.act(world.deployer, contracts.verdicts.pay_bounty_call(offender, round_))
+    assert await contracts.token.balance_of(verdict.hunter) == before + verdict.bounty
+    await _books_balance(world)
+    [paid] = world.reader.events(BountyPaid, round_=round_)
+    assert (paid.hunter, paid.amount) == (verdict.hunter, verdict.bounty)
+    with pytest.raises(Reverted) as refused:
+        await world.act(world.deployer, contracts.verdicts.withdraw_credit_call())
+    assert refused.value.name == "NoCredit"
 
 
 async def _settle(world: World, validator: Address, operator: Address) -> None:
@@ -144,7 +176,12 @@ async def _settle(world: World, validator: Address, operator: Address) -> None:
     )
     await world.act(outbox, contracts.scores.commit_weights_call(epoch, commitment))
     world.to(world.clock.weight_commit_deadline(epoch) + 1)
-    await world.act(outbox, contracts.scores.reveal_weights_call(epoch, weights, salt))
+    await world.act(
+        outbox,
+        contracts.scores.reveal_weights_call(
+            epoch, slot=Slot(0), account=validator, weights=weights, salt=salt
+        ),
+    )
     await world.reader.poll()
     assert [event.weights for event in world.reader.events(WeightsRevealed, epoch=epoch)] == [
         weights
@@ -156,10 +193,10 @@ async def _settle(world: World, validator: Address, operator: Address) -> None:
     world.to(world.clock.weight_reveal_deadline(epoch) + 1)
     pot = await contracts.rewards.pot_of(epoch)
     share = pot * world.run_file.spec.chain.miners_bps // 10_000
-    committed = world.reader.events(Committed)
+    miners = await contracts.registry.slots(Role.MINER, epoch)
     leaves = {
-        0: _leaf(0, committed[0].account, 100, Units(share)),
-        1: _leaf(1, committed[1].account, 0, Units(0)),
+        0: _leaf(0, miners[0].account, 100, Units(share)),
+        1: _leaf(1, miners[1].account, 0, Units(0)),
         4096: SettlementLeaf(
             index=4096,
             account=box.account,
@@ -171,18 +208,17 @@ async def _settle(world: World, validator: Address, operator: Address) -> None:
         ),
     }
     tree = SettlementTree(epoch, leaves)
-    bond = await contracts.rewards.required_bond(epoch)
+    bond = await contracts.rewards.required_bond()
     await world.act(world.deployer, contracts.token.approve_call(contracts.rewards.address, bond))
     call = contracts.rewards.post_settlement_call(
         epoch, miners=tree.miners, validators=tree.validators
     )
     await world.act(world.deployer, call)
-    post = await contracts.rewards.current_post()
-    assert post is not None
+    [post] = await contracts.rewards.standing_posts()
     assert post.root == tree.root.hash
     await _books_balance(world)
     world.to(post.window_ends + 1)
-    await world.act(world.deployer, contracts.rewards.finalise_settlement_call(epoch))
+    await world.act(world.deployer, contracts.rewards.finalise_settlement_call(epoch, post.attempt))
     await world.reader.poll()
     assert len(world.reader.events(SettlementFinalised, epoch=epoch)) == 1
     posted = world.reader.events(SettlementPosted, epoch=epoch)

@@ -56,6 +56,7 @@ class World:
     contracts: Contracts
     clock: RoundClock
     deployer: Outbox
+    governor: Outbox
     reader: EventReader
     folder: Path
     stack: AsyncExitStack
@@ -157,6 +158,9 @@ async def deployed(
         deployer = await stack.enter_async_context(
             await Outbox.open(folder / "deployer.sqlite3", connection, anvil.key(), settings=FAST)
         )
+        governor = await stack.enter_async_context(
+            await Outbox.open(folder / "governor.sqlite3", connection, anvil.key(), settings=FAST)
+        )
         params = replace(params, genesis_time=anvil.time() + 10_000)
         run_file = await deploy(
             connection,
@@ -164,6 +168,7 @@ async def deployed(
             replace(SPEC, chain=params, data=replace(SPEC.data, dataset_root=params.dataset_root)),
             cap=CAP,
             genesis_allocation=ALLOCATION,
+            governor=governor.address,
         )
         contracts = Contracts(connection, run_file.contracts)
         reader = await EventReader.open(
@@ -181,6 +186,7 @@ async def deployed(
             contracts=contracts,
             clock=clock,
             deployer=deployer,
+            governor=governor,
             reader=reader,
             folder=folder,
             stack=stack,

@@ -16,8 +16,10 @@ from node.chores import (
     ChoreFacts,
     ChoreKind,
     OpenChallenge,
+    StandingPost,
     due_chores,
     my_turn,
+    overdue_pause,
 )
 from protocol.beacon import Purpose
 from protocol.clock import RoundClock
@@ -40,8 +42,6 @@ def facts(time: int, **changes: object) -> ChoreFacts:
         majority_roots={},
         silent={},
         next_epoch=Epoch(1),
-        post_window_ends=None,
-        post_challenges=0,
     )
     return replace(quiet, **changes)  # type: ignore[arg-type]
 
@@ -126,29 +126,40 @@ def test_settlement__without_a_post__is_void_only_after_its_time() -> None:
         assert ((ChoreKind.VOID_EPOCH, 1, 0) in found) == expected
 
 
-def test_settlement__with_a_post__is_final_after_its_window_and_never_void() -> None:
+def test_settlement__with_posts__the_right_one_is_final_after_its_window_and_none_void() -> None:
     late = CLOCK.settlement_void_at(Epoch(1)) + 100
+    post = StandingPost(attempt=2, window_ends=late, open_challenges=0, is_right=True)
+    false = replace(post, attempt=1, window_ends=late - 50, is_right=False)
     for time, challenges, expected in (
-        (late, 0, False),
-        (late + 1, 0, True),
-        (late + 1, 1, False),
+        (late, 0, []),
+        (late + 1, 0, [2]),
+        (late + 1, 1, []),
     ):
-        found = kinds(
-            due_chores(facts(time, post_window_ends=late, post_challenges=challenges), CLOCK)
-        )
-        assert ((ChoreKind.FINALISE_SETTLEMENT, 1, 0) in found) == expected
-        assert (ChoreKind.VOID_EPOCH, 1, 0) not in found
+        posts = [false, replace(post, open_challenges=challenges)]
+        found = due_chores(facts(time, posts=posts), CLOCK)
+        final = [c.attempt for c in found if c.kind is ChoreKind.FINALISE_SETTLEMENT]
+        assert final == expected
+        assert ChoreKind.VOID_EPOCH not in [chore.kind for chore in found]
 
 
 def test_challenge__unanswered__is_resolved_after_its_deadline() -> None:
     time = CLOCK.start(Round(7))
     challenge = OpenChallenge(attempt=2, index=4099, cell=5, deadline=time)
+    post = StandingPost(attempt=2, window_ends=time, open_challenges=1, is_right=False)
     for now, expected in ((time, []), (time + 1, [(4099, 5, 2)])):
-        found = due_chores(
-            facts(now, post_window_ends=time, post_challenges=1, unanswered=[challenge]), CLOCK
-        )
+        found = due_chores(facts(now, posts=[post], unanswered=[challenge]), CLOCK)
         due = [(c.detail, c.cell, c.attempt) for c in found if c.kind is ChoreKind.RESOLVE_TIMEOUT]
         assert due == expected
+
+
+def test_pause__as_long_as_it_may_last__is_ended_after_that_and_not_before() -> None:
+    since = CHAIN.genesis_time + 17
+    opened = since + CHAIN.pause_most_s
+    assert overdue_pause(since, opened, CLOCK) == []
+    [chore] = overdue_pause(since, opened + 1, CLOCK)
+    assert (chore.kind, chore.number, chore.opened) == (ChoreKind.RESUME, since, opened)
+    [next_one] = overdue_pause(since + 1, opened + 9, CLOCK)
+    assert next_one.key != chore.key, "the outbox would swallow the end of the next pause"
 
 
 @given(

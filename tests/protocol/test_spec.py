@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import pytest
 from hypothesis import given
@@ -25,11 +25,7 @@ RUN_FILE = RunFile(
     nonce=0,
     deploy_block=1,
     contracts=ContractAddresses(
-        **dict.fromkeys(
-            ("token", "vault", "epochs", "beacon", "scores", "rewards", "faults"),
-            ZERO_ADDRESS,
-        ),
-        registry=REGISTRY,
+        **{item.name: ZERO_ADDRESS for item in fields(ContractAddresses)} | {"registry": REGISTRY}
     ),
     spec=SPEC,
 )

@@ -155,6 +155,7 @@ class Subnet:
         connection: Connection,
         reader: EventReader,
         deployer: Address,
+        governor: Address,
         outbox: OutboxSettings,
     ) -> None:
         self.anvil = anvil
@@ -164,12 +165,16 @@ class Subnet:
         self.connection = connection
         self.reader = reader
         self.deployer = deployer
+        self.governor = governor
         self.outbox = outbox
         self.contracts = Contracts(connection, run_file.contracts)
         self.clock = RoundClock(run_file.spec.chain)
         self.members: list[Member] = []
         self.round = Round(1)
         """The next one to be run."""
+        self.paused_s = 0
+        """Length of all pauses that are over."""
+        self._paused_at = 0
 
     # -- participants ------------------------------------------------------------------------------
 
@@ -318,12 +323,31 @@ class Subnet:
 
     @property
     def time(self) -> int:
-        return self.anvil.time()
+        """The run's: the chain's less pauses that are over."""
+        return self.anvil.time() - self.paused_s
 
     def go_to(self, timestamp: int) -> None:
-        """Mines a block at this second, unless it is past."""
-        if timestamp > self.anvil.time():
-            self.anvil.advance_to(timestamp)
+        """Mines a block at this second of the run's, unless it is past."""
+        if timestamp > self.time:
+            self.anvil.advance_to(timestamp + self.paused_s)
+
+    def pause(self) -> None:
+        """The governor stops the run's clocks."""
+        self.send(self.governor, self.contracts.epochs.pause_call())
+        self.note_paused()
+
+    def resume(self) -> None:
+        """The governor lets them go on."""
+        self.send(self.governor, self.contracts.epochs.resume_call())
+        self.note_resumed()
+
+    def note_paused(self) -> None:
+        """Somebody stopped them in the newest block."""
+        self._paused_at = self.anvil.time()
+
+    def note_resumed(self) -> None:
+        """Somebody let them go on in the newest block."""
+        self.paused_s += self.anvil.time() - self._paused_at
 
     # -- time ----------------------------------------------------------------------------------
 
@@ -430,6 +454,15 @@ class Subnet:
             assert claimed[-1] > 0 or member.kind is Role.MINER, member.name
         assert sum(claimed) > 0
 
+    async def wealth_of(self, hunter: Member) -> int:
+        """What the only hunter has: tokens, bonds that stand behind no challenge, bounties that wait for it."""
+        contracts = self.contracts
+        return (
+            await contracts.token.balance_of(hunter.owner)
+            + await contracts.faults.free_bond(hunter.owner)
+            + await contracts.verdicts.bounties_held()
+        )
+
     def assert_agreement(self, *members: Member) -> Hash32:
         """All open nodes (or these) stand at the same round with the same root, which is returned."""
         nodes = {
@@ -501,14 +534,20 @@ async def subnet(
     """
     async with AsyncExitStack() as stack:
         connection = await stack.enter_async_context(await Connection.open(anvil.url))
-        deployer = key_named("deployer")
-        anvil.fund(deployer.address)
+        deployer, governor = key_named("deployer"), key_named("governor").address
+        for account in (deployer.address, governor):
+            anvil.fund(account)
         deployers_box = await stack.enter_async_context(
             await Outbox.open(folder / "deployer.db", connection, deployer, settings=FAST)
         )
         spec = subnet_spec(dataset, genesis_time=anvil.time() + 1_000, **chain)
         run_file = await deploy(
-            connection, deployers_box, spec, cap=CAP, genesis_allocation=ALLOCATION
+            connection,
+            deployers_box,
+            spec,
+            cap=CAP,
+            genesis_allocation=ALLOCATION,
+            governor=governor,
         )
         reader = await EventReader.open(
             folder / "events.db", connection, run_file.contracts, from_block=run_file.deploy_block
@@ -522,6 +561,7 @@ async def subnet(
             connection=connection,
             reader=reader,
             deployer=deployer.address,
+            governor=governor,
             outbox=outbox,
         )
         for number in range(1, validators + 1):

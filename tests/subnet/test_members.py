@@ -10,7 +10,7 @@ import pytest
 
 from ledger.contracts.registry import Role
 from ledger.errors import FixableRevert
-from ledger.event_types import Attested, Committed, FaultProven, Slashed
+from ledger.event_types import Attested, Committed, Convicted, Slashed
 from node.accepted import AcceptedWork
 from protocol.ids import Address, Epoch, Round, Units
 from protocol.submission import Submission
@@ -168,11 +168,11 @@ async def test_miner__exits__works_to_the_end_of_the_epoch_and_gets_its_stake_ba
         after = await net.run_round()
         reader = await net.poll()
         committed = {
-            round_: {event.account for event in reader.events(Committed, round_=round_)}
+            round_: {event.operator for event in reader.events(Committed, round_=round_)}
             for round_ in (last, after)
         }
-        assert leaver.owner in committed[last]
-        assert leaver.owner not in committed[after]
+        assert leaver.key.address in committed[last]
+        assert leaver.key.address not in committed[after]
         assert net.assert_agreement(leaver, *net.validators)
         with pytest.raises(FixableRevert, match="StillLocked"):
             net.send(leaver.owner, vault.withdraw_call())
@@ -192,7 +192,7 @@ async def test_account__excluded__registers_again_only_after_its_suspension(
     ) as net:
         cheat = net.named("wrong-data")
         await net.run_round()
-        assert len((await net.poll()).events(FaultProven)) == 1
+        assert len((await net.poll()).events(Convicted)) == 1
         await net.run_round()
         await net.close(cheat)
         await net.run_round()

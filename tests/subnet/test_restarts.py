@@ -12,7 +12,7 @@ from ledger.event_types import (
     Attested,
     ChallengeCommitted,
     Committed,
-    FaultProven,
+    Convicted,
     MissingRevealPenalised,
     Slashed,
     WeightsCommitted,
@@ -150,7 +150,7 @@ async def test_miner__dies_once_a_round__is_accepted_in_every_round(
             (publication,) = versions.values()
             assert publication.signed.submission.local_from_round == round_ - 1, how
             events = (await net.poll()).events(Committed, round_=round_)
-            mine = [event.digest for event in events if event.account == victim.owner]
+            mine = [event.digest for event in events if event.operator == victim.key.address]
             assert mine == list(versions), how
             record = net.book(net.validators[0]).record(victim.owner)
             assert (record.accepted, record.strikes) == (round_, 0), how
@@ -231,11 +231,9 @@ async def test_hunter__dies_amid_each_case__proves_each_once_and_has_its_bonds_b
         for how, death in HUNTER_DEATHS.items():
             round_ = await run_round_with_death(net, hunter, death)
             reader = await net.poll()
-            proven = reader.events(FaultProven)
+            proven = reader.events(Convicted)
             assert len(reader.events(ChallengeCommitted)) == len(proven) == round_, how
-            assert await net.contracts.faults.bonds_held() == 0, how
-            balance = (await net.contracts.token.balances_of([hunter.owner]))[0]
-            assert balance == FUNDS + sum(event.bounty for event in proven), how
+            assert await net.wealth_of(hunter) == FUNDS + sum(event.bounty for event in proven), how
         calls = sent_by(net, hunter)
         assert len(calls) == len(set(calls)) == 1 + 2 * len(HUNTER_DEATHS), "approve, and two each"
         assert net.failed_transactions() == []

@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from ledger.contracts.registry import Role
+from ledger.errors import Reverted
 from ledger.keys import LocalSigner
 from ledger.runs import write_run_file
 from node.settlements import Settlements
 from protocol.beacon import Purpose
-from protocol.ids import Epoch, Hash32, Round
+from protocol.ids import Epoch, Hash32, Round, Units
 from protocol.settlement import weights_commitment
 from syntience.layers import Secret
 from syntience.rewards import collect
@@ -60,7 +61,7 @@ class Settled:
 
 @pytest.fixture
 async def settled(own_anvil: Anvil, tmp_path: Path) -> AsyncIterator[Settled]:
-    params = replace(SPEC.chain, rounds_per_epoch=1)
+    params = replace(SPEC.chain, rounds_per_epoch=1, unbonding_s=1_000)
     async with deployed(own_anvil, tmp_path, params=params) as world:
         miner = await world.join(Role.MINER, tokens(200))
         validator = await world.join(Role.VALIDATOR, tokens(2000))
@@ -86,7 +87,10 @@ async def _reveal(world: World, validator: Member) -> None:
     world.to(world.clock.epoch_end(EPOCH) + 1)
     await world.act(validator.operator, scores.commit_weights_call(EPOCH, commitment))
     world.to(world.clock.weight_commit_deadline(EPOCH) + 1)
-    await world.act(validator.operator, scores.reveal_weights_call(EPOCH, WEIGHTS, SALT))
+    call = scores.reveal_weights_call(
+        EPOCH, slot=validator.slot, account=validator.account, weights=WEIGHTS, salt=SALT
+    )
+    await world.act(validator.operator, call)
 
 
 async def _settle(world: World, silent: Member) -> None:
@@ -98,16 +102,15 @@ async def _settle(world: World, silent: Member) -> None:
         settlements = Settlements(chain, miners_bps=world.run_file.spec.chain.miners_bps)
         tree = await settlements.build(EPOCH, await contracts.rewards.pot_of(EPOCH))
     assert tree is not None
-    bond = await contracts.rewards.required_bond(EPOCH)
+    bond = await contracts.rewards.required_bond()
     await world.act(world.deployer, contracts.token.approve_call(contracts.rewards.address, bond))
     call = contracts.rewards.post_settlement_call(
         EPOCH, miners=tree.miners, validators=tree.validators
     )
     await world.act(world.deployer, call)
-    post = await contracts.rewards.current_post()
-    assert post is not None
+    [post] = await contracts.rewards.standing_posts()
     world.to(post.window_ends + 1)
-    await world.act(world.deployer, contracts.rewards.finalise_settlement_call(EPOCH))
+    await world.act(world.deployer, contracts.rewards.finalise_settlement_call(EPOCH, post.attempt))
 
 
 async def test_collect__by_the_operator__pays_the_account_once(
@@ -139,6 +142,23 @@ async def test_collect__by_a_stranger__pays_whom_the_contracts_owe(settled: Sett
     assert collected.bonds == CHAIN.settlement_bond
     assert collected.refunds == 3 * CHAIN.chore_tariff
     assert await world.contracts.token.balance_of(poster) == before + collected.total
+
+
+async def test_collect__stakes_of_that_epoch_are_forgotten__reads_them_as_they_were_known(
+    settled: Settled,
+) -> None:
+    world, vault = settled.world, settled.world.contracts.vault
+    epoch_s, known = CHAIN.round_s, 1_000 // CHAIN.round_s + 4
+    for epoch in range(3, 3 + known + 4):
+        world.to(world.clock.epoch_end(Epoch(epoch)) + epoch_s)
+        await world.act(settled.validator.owner, vault.deposit_call(Units(1)))
+    with pytest.raises(Reverted) as forgotten:
+        await vault.stake_at(settled.validator.account, EPOCH)
+    assert forgotten.value.name == "EpochForgotten"
+    collected = await collect(
+        await settled.owner(world.anvil.key()), settled.validator.account, events=None
+    )
+    assert collected.rewards == POT * 4 // 10
 
 
 async def test_status__after_a_settlement__shows_what_was_earned_claimed_and_lost(

@@ -196,10 +196,30 @@ async def test_deposit_more__then_exit_and_withdraw__returns_every_unit(world: W
     with pytest.raises(StakingRefused, match=r"160 tokens are locked for [\d,]+ s more"):
         await withdraw(owner)
     world.to((await world.contracts.vault.unbonding_of(owner.account)).unlock_time + 1)
+    await world.act(world.governor, world.contracts.epochs.pause_call())
+    with pytest.raises(StakingRefused, match="paused, and no stake leaves it meanwhile"):
+        await withdraw(owner)
+    await world.act(world.governor, world.contracts.epochs.resume_call())
     assert await withdraw(owner) == tokens(160)
     assert await world.contracts.token.balance_of(owner.account) == tokens(160)
     with pytest.raises(StakingRefused, match="nothing at stake"):
         await exit_run(owner)
+
+
+async def test_withdraw__epoch_of_the_exit_is_not_settled__says_what_it_waits_for(
+    world: World,
+) -> None:
+    owner = await _owner(world, tokens(100))
+    await _join(owner, _key(), stake=tokens(100))
+    world.to(world.clock.start(Round(1)))
+    await exit_run(owner)
+    world.to((await world.contracts.vault.unbonding_of(owner.account)).unlock_time + 1)
+    with pytest.raises(
+        FixableRevert, match=r"NotSettled.*settled or void \(see `syntience status`"
+    ):
+        await withdraw(owner)
+    await world.act(world.deployer, world.contracts.rewards.void_epoch_call(Epoch(1)))
+    assert await withdraw(owner) == tokens(100)
 
 
 async def test_join_run__back_after_an_exit__keeps_its_operator(world: World) -> None:

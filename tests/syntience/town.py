@@ -149,6 +149,8 @@ def found_town(
             str(genesis_in_s),
             "--out",
             str(folder / "run.json"),
+            "--governor",
+            founder.address,
         ]
     )
     assert status == 0

@@ -148,8 +148,8 @@ def book(desk: Desk, rounds: int) -> ScoreBook:
 
 
 def salt_of(call: Call) -> Hash32:
-    """The third argument of a reveal."""
-    return Hash32(call.data[4 + 64 : 4 + 96])
+    """The last argument of a reveal."""
+    return Hash32(call.data[4 + 128 : 4 + 160])
 
 
 async def test_work__through_its_windows__commits_then_reveals_what_it_committed(
@@ -172,7 +172,7 @@ async def test_work__through_its_windows__commits_then_reveals_what_it_committed
     commit, reveal = world.call("commit"), world.call("reveal")
     assert commit is not None
     assert reveal is not None
-    weights = reveal.data[4 + 96 + 32 :][: 2 * len(MINERS)]
+    weights = reveal.data[4 + 160 + 32 :][: 2 * len(MINERS)]
     assert sum(int.from_bytes(weights[i : i + 2], "big") for i in range(0, 6, 2)) == 65535
     commitment = weights_commitment(
         run=world.desk.run_file.run,
@@ -197,7 +197,7 @@ async def test_work__restarted_between_with_another_book__reveals_the_fixed_weig
         await keeper.work(ScoreBook.empty(Rules.of(world.desk.spec.scoring)))
     reveal = world.call("reveal")
     assert reveal is not None
-    assert reveal.data[4 + 128 :][:6] != bytes(6), "not the empty book's"
+    assert reveal.data[4 + 160 + 32 :][:6] != bytes(6), "not the empty book's"
 
 
 async def test_work__reveal_window_without_a_commit__reveals_nothing(world: World) -> None:

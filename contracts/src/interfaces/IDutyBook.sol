@@ -30,7 +30,7 @@ interface IDutyBook {
         view
         returns (address account, Role role, uint32 slot);
 
-    /// @notice `dutyOf` in the current round, with the time and the epoch's end.
+    /// @notice `dutyOf` in the current round, with the time and the epoch's end. Reverts during a pause.
     function dutyNow(address operator, uint64 epoch)
         external
         view

@@ -56,7 +56,7 @@ interface IRegistry {
     error InvalidConsent(address operator, address signer);
     error EndpointTooLong(uint256 length, uint256 most);
     error OnlyVault(address caller);
-    error OnlyFaults(address caller);
+    error OnlyVerdicts(address caller);
     error NotOwnerOrOperator(address caller, address account);
 
     /// @notice Takes a slot for the calling owner account, from the next epoch on (before genesis: from epoch 1).
@@ -81,12 +81,12 @@ interface IRegistry {
     /// @notice Sets an account's endpoint; its owner or its operator can.
     function setEndpoint(address account, string calldata endpoint) external;
 
-    /// @notice Ends the slot of an account whose stake fell below the minimum, from the next epoch on.
-    /// @dev Only the vault. Does nothing for an account without slot.
-    function vacate(address account) external;
+    /// @notice Ends the slot of an account whose active stake fell below its role's minimum, from the next epoch on.
+    /// @dev Only the vault. Does nothing for an account without slot, or with enough stake left.
+    function vacate(address account, uint256 active) external;
 
     /// @notice Ends the offender's slot with the current epoch and suspends it; the third fault is for ever.
-    /// @dev Only ObjectiveFaults.
+    /// @dev Only Verdicts.
     function exclude(address account) external;
 
     /// @notice Who holds a slot in an epoch; 0 if nobody.

@@ -46,7 +46,7 @@ struct Params {
     uint32 settlementVoidS;
     /// A fault of round r can be proven until the end of epoch epochOf(r) + fraudWindowEpochs.
     uint32 fraudWindowEpochs;
-    /// From the request to the earliest withdrawal; at least (fraudWindowEpochs + 1) epochs.
+    /// From the request to the earliest withdrawal; at least (fraudWindowEpochs + 1) epochs and the longest game.
     uint32 unbondingS;
     /// A beacon's target block lies so many blocks after the transaction that fixes it.
     uint32 beaconDelayBlocks;
@@ -126,16 +126,17 @@ struct Params {
 
 /// @notice What a submission is judged by, from an epoch on. Old rounds keep their old terms.
 struct Terms {
+    // One word, so that a verdict reads few.
     uint64 fromEpoch;
+    uint64 trainSamples;
+    uint32 samplesPerRound;
+    uint32 steps;
+    uint32 traceEvery;
+    uint8 datasetDepth;
     bytes32 specHash;
     /// Decides games about a computation: the committee, or an arithmetic judge.
     address judge;
     bytes32 datasetRoot;
-    uint64 trainSamples;
-    uint8 datasetDepth;
-    uint32 samplesPerRound;
-    uint32 steps;
-    uint32 traceEvery;
 }
 
 /// @notice The one constructor argument of every contract of a run but the token and the beacon.

@@ -5,6 +5,9 @@ pragma solidity 0.8.37;
 /// @notice Validators commit, then reveal a weight per miner slot after each epoch. Who does not reveal loses a fixed
 /// penalty and earns nothing for the epoch.
 /// @dev weightsRoot = keccak256 over the keccak256 of each 512-byte chunk (256 miners; the last one may be short).
+/// An epoch's words lie in a place of a ring that outlasts both the fraud window and the latest game about its settlement;
+/// later everything about it reads as if nobody had said anything. The commitment is kept whole, and beside it who made it,
+/// so that nobody can reveal a copied one as its own.
 interface IScoreRegistry {
     /// @notice What the validators of an epoch did. The masks have one bit per validator slot.
     struct EpochScores {
@@ -13,7 +16,7 @@ interface IScoreRegistry {
         uint32 penalised;
         /// Snapshot stake of those who revealed.
         uint128 revealedStake;
-        /// Snapshot stake of all validators; 0 before the first reveal.
+        /// Snapshot stake of all validators; 0 before the first commit.
         uint128 totalStake;
     }
 
@@ -37,14 +40,22 @@ interface IScoreRegistry {
     /// @notice Weights are two bytes a miner, at most as many as miners fit into the subnet.
     error InvalidWeightsLength(uint256 length, uint256 most);
     error CommitmentMismatch(bytes32 committed, bytes32 revealed);
+    /// @notice The commitment in this slot is another account's.
+    error NotTheCommitter(address account, address committer);
 
     /// @notice Commits the calling operator's validator to its weights, after the epoch's end and until the commit deadline.
+    /// @dev Notes the validator's snapshot stake for the reveal; the first commit of an epoch also that of all validators.
     /// @param epoch The epoch that ended; the validator must have held a slot in it.
     /// @param commitment keccak256(abi.encode(run, account, epoch, weightsRoot, salt)).
     function commitWeights(uint64 epoch, bytes32 commitment) external;
 
-    /// @notice Reveals committed weights, after the commit and until the reveal deadline.
-    function revealWeights(uint64 epoch, bytes calldata weights, bytes32 salt) external;
+    /// @notice Reveals committed weights, after the commit and until the reveal deadline. Anyone who knows them and the salt.
+    /// @param epoch The epoch.
+    /// @param slot Slot of the validator in it.
+    /// @param account The validator.
+    /// @param weights Big-endian uint16 per miner slot.
+    /// @param salt What the commitment was salted with.
+    function revealWeights(uint64 epoch, uint32 slot, address account, bytes calldata weights, bytes32 salt) external;
 
     /// @notice Burns the penalty of a validator that did not reveal. Anyone, once, after the reveal deadline and within
     /// the fraud window.
@@ -56,7 +67,7 @@ interface IScoreRegistry {
     /// @notice Root of the weights that a validator revealed; 0 if it did not.
     function weightsRoot(uint64 epoch, uint32 slot) external view returns (bytes32);
 
-    /// @notice What a validator committed and did not reveal yet; 0 otherwise.
+    /// @notice What the validator in a slot committed and did not reveal yet; 0 otherwise.
     function commitmentOf(uint64 epoch, uint32 slot) external view returns (bytes32);
 
     function epochScores(uint64 epoch) external view returns (EpochScores memory);

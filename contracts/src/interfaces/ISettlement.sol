@@ -13,6 +13,13 @@ struct Node {
     uint128 amount;
 }
 
+/// @notice A node of the settlement tree in two words, for claims: calldata is most of what they cost.
+struct Sibling {
+    bytes32 hash;
+    /// w << 128 | amount.
+    uint256 sums;
+}
+
 /// @notice A node of a validator's cells tree: its hash and the sum of agreement below it.
 struct CellNode {
     bytes32 hash;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 pragma solidity 0.8.37;
 
+import {Math} from "@openzeppelin/contracts/utils/math/Math.sol";
+
 /// @title Binary sha-256 Merkle trees
 /// @notice leaf = sha256(0x00 || data), node = sha256(0x01 || left || right). Trees are padded to the next power of two with
 /// leaves whose hash is 0, so the depth follows from the number of leaves and a proof has exactly that many siblings. An
@@ -18,29 +20,54 @@ library MerkleSha256 {
 
     /// @notice Depth of a tree with so many leaves: ceil(log2(leaves)).
     function depthOf(uint256 leaves) internal pure returns (uint256 depth) {
-        while ((uint256(1) << depth) < leaves) ++depth;
+        if (leaves > 1) depth = Math.log2(leaves - 1) + 1;
+    }
+
+    /// @notice The node above 2^k nodes that stand side by side in a tree. `nodes.length` must be a power of two.
+    function nodeAbove(bytes32[] calldata nodes) internal view returns (bytes32 node) {
+        assembly ("memory-safe") {
+            // One spare word before the nodes holds the prefix byte of the first pair; that of a later pair goes over the
+            // last byte of the pair before it, which is hashed by then.
+            let buffer := add(mload(0x40), 0x20)
+            let size := shl(5, nodes.length)
+            calldatacopy(buffer, nodes.offset, size)
+            for {} gt(size, 0x20) { size := shr(1, size) } {
+                let out := buffer
+                let end := add(buffer, sub(size, 1))
+                for { let pair := sub(buffer, 1) } lt(pair, end) { pair := add(pair, 0x40) } {
+                    mstore8(pair, 1)
+                    // Only fails for want of gas.
+                    if iszero(staticcall(gas(), 2, pair, 0x41, out, 0x20)) { revert(0, 0) }
+                    out := add(out, 0x20)
+                }
+            }
+            node := mload(buffer)
+        }
     }
 
     /// @notice Whether `leaf` (a leaf hash) stands at `index` under `root` in a tree of exactly this depth.
     /// @param proof Siblings bottom-up, at most 64 of them.
     function verify(bytes32 root, bytes32 leaf, uint256 index, bytes32[] calldata proof, uint256 depth)
         internal
-        pure
+        view
         returns (bool)
     {
         if (proof.length != depth || depth > 64 || index >> depth != 0) return false;
         bytes32 node = leaf;
-        // As nodeHash, in one buffer for all levels.
-        bytes memory pair = new bytes(65);
-        pair[0] = 0x01;
-        for (uint256 i = 0; i < depth; ++i) {
-            bytes32 sibling = proof[i];
-            assembly ("memory-safe") {
-                let right := shl(5, and(shr(i, index), 1))
-                mstore(add(pair, add(0x21, right)), node)
-                mstore(add(pair, sub(0x41, right)), sibling)
+        // As nodeHash: the prefix lies before two words, into which each node and its sibling are written; 2 is the
+        // precompile of sha-256, which only fails for want of gas.
+        assembly ("memory-safe") {
+            let prefix := add(mload(0x40), 31)
+            mstore8(prefix, 1)
+            let end := add(proof.offset, shl(5, depth))
+            for { let sibling := proof.offset } lt(sibling, end) { sibling := add(sibling, 0x20) } {
+                let right := shl(5, and(index, 1))
+                mstore(add(prefix, add(0x01, right)), node)
+                mstore(add(prefix, sub(0x21, right)), calldataload(sibling))
+                if iszero(staticcall(gas(), 2, prefix, 65, 0, 0x20)) { revert(0, 0) }
+                node := mload(0)
+                index := shr(1, index)
             }
-            node = sha256(pair);
         }
         return node == root;
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 pragma solidity 0.8.37;
 
-import {CellNode, HALF_DEPTH, Leaf, Node, SETTLEMENT_DEPTH} from "../interfaces/ISettlement.sol";
+import {CellNode, HALF_DEPTH, Leaf, Node, SETTLEMENT_DEPTH, Sibling} from "../interfaces/ISettlement.sol";
 
 /// @title The settlement's sum trees
 /// @notice Trees of fixed depth whose nodes add up weights and amounts, so that a root can't promise more than it shows.
@@ -72,20 +72,54 @@ library SettlementTree {
         _climb(root, index >> HALF_DEPTH == 0 ? 0 : 1, last, 1);
     }
 
-    /// @notice The hash of the root above a leaf.
+    /// @notice The hash of the root above a leaf of an epoch, which may be any but an empty one.
+    /// @dev As `climb`, in one pass over packed siblings.
     /// @param siblings Bottom-up.
-    function rootHash(Node memory leaf, uint256 index, Node[SETTLEMENT_DEPTH] calldata siblings)
+    function rootHash(uint64 epoch, Leaf calldata leaf, Sibling[SETTLEMENT_DEPTH] calldata siblings)
         internal
         pure
         returns (bytes32 hash)
     {
-        uint256 first;
+        bytes32 leafTag = LEAF_TAG;
+        bytes32 tag = NODE_TAG;
+        uint256 w;
+        uint256 amount;
+        uint256 own;
         assembly ("memory-safe") {
-            first := siblings
+            // As in `leafNode`.
+            let pair := mload(0x40)
+            mstore(pair, leafTag)
+            mstore(add(pair, 0x20), epoch)
+            calldatacopy(add(pair, 0x40), leaf, 0xe0)
+            hash := keccak256(pair, 0x120)
+            let index := calldataload(leaf)
+            w := calldataload(add(leaf, 0x40))
+            amount := calldataload(add(leaf, 0x60))
+            own := or(w, amount)
+            mstore(pair, tag)
+            let end := add(siblings, mul(SETTLEMENT_DEPTH, 0x40))
+            for { let sibling := siblings } lt(sibling, end) { sibling := add(sibling, 0x40) } {
+                // A left node stands at 0x20, a right one at 0x80.
+                let shift_ := mul(and(index, 1), 0x60)
+                let here := add(pair, add(0x20, shift_))
+                let other := add(pair, sub(0x80, shift_))
+                let sums := calldataload(add(sibling, 0x20))
+                let otherW := shr(128, sums)
+                let otherAmount := and(sums, 0xffffffffffffffffffffffffffffffff)
+                mstore(here, hash)
+                mstore(add(here, 0x20), w)
+                mstore(add(here, 0x40), amount)
+                mstore(other, calldataload(sibling))
+                mstore(add(other, 0x20), otherW)
+                mstore(add(other, 0x40), otherAmount)
+                hash := keccak256(pair, 0xe0)
+                w := add(w, otherW)
+                amount := add(amount, otherAmount)
+                index := shr(1, index)
+            }
         }
-        Node memory node = Node(leaf.hash, leaf.w, leaf.amount);
-        _climb(node, index, first, SETTLEMENT_DEPTH);
-        return node.hash;
+        // From amounts that fit, sums only grow: if the last ones fit, all did.
+        if ((own | w | amount) >> 128 != 0) revert SumOverflow();
     }
 
     /// @notice The root above a leaf, from siblings of unchecked number.

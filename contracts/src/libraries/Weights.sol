@@ -11,14 +11,23 @@ library Weights {
     uint256 internal constant CHUNK_SLOTS = 256;
 
     /// @notice keccak256 over the keccak256 of each chunk; the last chunk may be short.
-    function root(bytes calldata weights) internal pure returns (bytes32) {
-        uint256 chunks = (weights.length + CHUNK_BYTES - 1) / CHUNK_BYTES;
-        bytes32[] memory hashes = new bytes32[](chunks);
-        for (uint256 i = 0; i < chunks; ++i) {
-            uint256 end = (i + 1) * CHUNK_BYTES;
-            hashes[i] = keccak256(weights[i * CHUNK_BYTES:end < weights.length ? end : weights.length]);
+    /// @dev In free memory: the chunks' hashes one after the other, and the chunk that is hashed behind them.
+    function root(bytes calldata weights) internal pure returns (bytes32 hash) {
+        assembly ("memory-safe") {
+            let hashes := mload(0x40)
+            let end := add(hashes, mul(div(add(weights.length, sub(CHUNK_BYTES, 1)), CHUNK_BYTES), 0x20))
+            let from := weights.offset
+            let left := weights.length
+            for { let place := hashes } lt(place, end) { place := add(place, 0x20) } {
+                let size := CHUNK_BYTES
+                if lt(left, size) { size := left }
+                calldatacopy(end, from, size)
+                mstore(place, keccak256(end, size))
+                from := add(from, size)
+                left := sub(left, size)
+            }
+            hash := keccak256(hashes, sub(end, hashes))
         }
-        return keccak256(abi.encodePacked(hashes));
     }
 
     /// @notice The weight of a miner slot in the vector with this root.

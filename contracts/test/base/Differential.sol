@@ -9,6 +9,9 @@ import {Weights} from "../../src/libraries/Weights.sol";
 
 /// @notice What Python computes too, many cases a call: tests/contracts/test_differential.py compares.
 contract Differential {
+    /// Words of a stake history's ring: enough for all changes that a case tells.
+    uint256 private constant RING = 16;
+
     using StakeTrace for StakeTrace.Trace;
 
     struct Vote {
@@ -102,12 +105,12 @@ contract Differential {
         for (uint256 i = 0; i < told.length; ++i) {
             StakeTrace.Trace storage trace = _traces[i];
             for (uint256 k = 0; k < told[i].changes.length; ++k) {
-                trace.push(told[i].changes[k].epoch, told[i].changes[k].amount);
+                trace.push(RING, told[i].changes[k].epoch, told[i].changes[k].amount);
             }
             uint64[] calldata asked = told[i].asked;
             found[i] = new uint256[](asked.length + 1);
             for (uint256 k = 0; k < asked.length; ++k) {
-                found[i][k] = trace.valueAt(asked[k]);
+                found[i][k] = trace.valueAt(RING, asked[k]);
             }
             found[i][asked.length] = trace.latest();
         }

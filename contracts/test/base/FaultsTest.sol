@@ -3,6 +3,7 @@ pragma solidity 0.8.37;
 
 import {Params, Role} from "../../src/interfaces/IRun.sol";
 import {Submission} from "../../src/interfaces/ISubmission.sol";
+import {Fault} from "../../src/interfaces/IVerdicts.sol";
 import {MerkleSha256} from "../../src/libraries/MerkleSha256.sol";
 import {RunTest} from "./RunTest.sol";
 
@@ -22,10 +23,14 @@ abstract contract FaultsTest is RunTest {
     function setUp() public virtual override {
         super.setUp();
         miner = join("miner", Role.Miner, STAKE);
+        joinOthers();
         fund(hunter, 100 ether);
         beaconValue = drawBeacon(ROUND, ASSIGNMENT);
         goTo(epochs.putOpens(ROUND));
     }
+
+    /// @dev Who else is there in epoch 1.
+    function joinOthers() internal virtual {}
 
     // ---------------------------------------------------------------- data
 
@@ -87,9 +92,28 @@ abstract contract FaultsTest is RunTest {
         return sign(miner.operatorKey, faults.submissionDigest(s));
     }
 
+    /// @dev Hands in for the round of the submission, in its put window.
+    function handIn(Submission memory s) internal {
+        bytes32 digest = faults.submissionDigest(s);
+        vm.prank(miner.operator);
+        epochs.commit(s.round, digest);
+    }
+
     function commitChallenge(bytes32 evidenceHash) internal {
-        vm.prank(hunter);
-        faults.commitChallenge(keccak256(abi.encode(hunter, evidenceHash, SALT)));
+        commitChallengeOf(hunter, evidenceHash);
         nextBlock();
+    }
+
+    function commitChallengeOf(address account, bytes32 evidenceHash) internal {
+        vm.prank(account);
+        faults.commitChallenge(keccak256(abi.encode(account, evidenceHash, SALT)));
+    }
+
+    function kindOf(uint64 round) internal view returns (Fault) {
+        return verdicts.verdictOf(miner.account, round).kind;
+    }
+
+    function assertKind(Fault found, Fault expected) internal pure {
+        assertEq(uint8(found), uint8(expected));
     }
 }

@@ -19,7 +19,7 @@ contract Libraries {
 
     function verify(bytes32 root, bytes32 leaf, uint256 index, bytes32[] calldata proof, uint256 depth)
         external
-        pure
+        view
         returns (bool)
     {
         return MerkleSha256.verify(root, leaf, index, proof, depth);

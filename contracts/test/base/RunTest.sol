@@ -72,7 +72,7 @@ abstract contract RunTest is Test {
         p.settlementWindowS = 60;
         p.settlementVoidS = 140;
         p.fraudWindowEpochs = 3;
-        p.unbondingS = 1000;
+        p.unbondingS = 1640;
         p.beaconDelayBlocks = 2;
         p.minMinerStake = 10 ether;
         p.minValidatorStake = 50 ether;

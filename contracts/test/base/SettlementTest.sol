@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 pragma solidity 0.8.37;
 
+import {IRewardsDistributor} from "../../src/interfaces/IRewardsDistributor.sol";
 import {Role} from "../../src/interfaces/IRun.sol";
-import {CellNode, Leaf, Node, Opening, WeightsOpening} from "../../src/interfaces/ISettlement.sol";
+import {CellNode, Leaf, Node, Opening, Sibling, WeightsOpening} from "../../src/interfaces/ISettlement.sol";
 import {SettlementTree} from "../../src/libraries/SettlementTree.sol";
 import {RunTest} from "./RunTest.sol";
 
@@ -18,6 +19,7 @@ abstract contract SettlementTest is RunTest {
 
     /// Big-endian weights by epoch and validator slot; empty: not revealed.
     mapping(uint64 epoch => mapping(uint32 slot => bytes)) internal given;
+    uint32 internal lastAttempt = 1;
     /// Leaves of the last settlement built for an epoch.
     mapping(uint64 epoch => Leaf[]) internal built;
 
@@ -62,8 +64,7 @@ abstract contract SettlementTest is RunTest {
         for (uint32 slot = 0; slot < 3; ++slot) {
             bytes memory weights = given[epoch][slot];
             if (weights.length == 0) continue;
-            vm.prank(validators[slot].operator);
-            scores.revealWeights(epoch, weights, SALT);
+            scores.revealWeights(epoch, slot, validators[slot].account, weights, SALT);
         }
         goTo(epochs.weightRevealDeadline(epoch) + 1);
     }
@@ -198,6 +199,14 @@ abstract contract SettlementTest is RunTest {
         }
     }
 
+    /// @dev As a claim wants them.
+    function packed(uint64 epoch, uint32 index) internal view returns (Sibling[13] memory found) {
+        Node[13] memory plain = siblings(epoch, index);
+        for (uint256 i = 0; i < 13; ++i) {
+            found[i] = Sibling(plain[i].hash, uint256(plain[i].w) << 128 | plain[i].amount);
+        }
+    }
+
     function cellNode(uint64 epoch, uint32 validator, uint256 level, uint256 place)
         internal
         view
@@ -270,21 +279,42 @@ abstract contract SettlementTest is RunTest {
 
     // ---------------------------------------------------------------- moves
 
-    function post(uint64 epoch) internal {
-        Node memory left = node(epoch, 12, 0);
-        Node memory right = node(epoch, 12, 1);
-        vm.prank(poster);
-        rewards.postSettlement(epoch, left, right);
+    function post(uint64 epoch) internal returns (uint32 attempt) {
+        return postAs(poster, node(epoch, 12, 0), node(epoch, 12, 1));
     }
 
+    function postAs(address who, Node memory left, Node memory right) internal returns (uint32 attempt) {
+        uint64 epoch = rewards.nextEpoch();
+        vm.prank(who);
+        return lastAttempt = rewards.postSettlement(epoch, left, right);
+    }
+
+    /// @dev The newest post for the epoch next in line.
+    function newest() internal view returns (IRewardsDistributor.Post memory) {
+        IRewardsDistributor.Post[] memory all = rewards.posts();
+        return all[all.length - 1];
+    }
+
+    function newestStands() internal view returns (bool) {
+        return newest().poster != address(0);
+    }
+
+    /// @dev Challenges the post made last.
     function challenge(uint64 epoch, uint32 index, uint32 cell) internal {
         vm.prank(challenger);
-        rewards.challengeLeaf(epoch, index, cell);
+        rewards.challengeLeaf(epoch, lastAttempt, index, cell);
+    }
+
+    /// @dev Opens a leaf of the newest post as the built settlement has it.
+    function open(uint64 epoch, uint32 index, uint32 cell) internal {
+        Opening memory o = openingOf(epoch, index, cell);
+        rewards.openLeaf(epoch, newest().attempt, index, cell, o);
     }
 
     function finalise(uint64 epoch) internal {
-        goTo(rewards.currentPost().windowEnds + 1);
-        rewards.finaliseSettlement(epoch);
+        IRewardsDistributor.Post memory last = newest();
+        if (last.windowEnds >= block.timestamp) goTo(last.windowEnds + 1);
+        rewards.finaliseSettlement(epoch, last.attempt);
     }
 
     /// @dev Weights as usual, an honest post, no challenge.
@@ -296,7 +326,15 @@ abstract contract SettlementTest is RunTest {
         finalise(epoch);
     }
 
+    /// @dev What the accounts of the test claimed is all that was claimed.
+    function unclaimed() internal view returns (uint256 left) {
+        left = rewards.settled();
+        for (uint256 i = 0; i < 3; ++i) {
+            left -= rewards.claimedOf(miners[i].account) + rewards.claimedOf(validators[i].account);
+        }
+    }
+
     function assertBalanced() internal view {
-        assertEq(token.balanceOf(address(rewards)), rewards.owed());
+        assertEq(token.balanceOf(address(rewards)), rewards.held() + unclaimed());
     }
 }

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from ledger.contracts.faults import Fault
+from ledger.contracts.verdicts import Fault
 from protocol.ids import Epoch, Round, Units
 from syntience.devnet.picture import Verdict
 from syntience.devnet.promises import Evidence, hold_promises

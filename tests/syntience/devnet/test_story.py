@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from ledger.contracts.faults import Fault
+from ledger.contracts.verdicts import Fault
 from ledger.event_types import (
+    BountyPaid,
     Claimed,
     Committed,
+    Convicted,
     EpochVoided,
     Event,
     Excluded,
-    FaultProven,
     MissingRevealPenalised,
+    PauseStarted,
     RootFinalised,
     SettlementFinalised,
 )
@@ -37,12 +39,24 @@ def claimed(account: Address, amount: float) -> Claimed:
 
 EVENTS: list[tuple[Event, str, str]] = [
     (
-        FaultProven(
-            round=Round(2), miner=CHEAT.account, hunter=HUNTER.account, kind=Fault.WRONG_DATA,
-            slashed=tokens(100), bounty=tokens(40), **PLACE,
+        Convicted(
+            round=Round(2), offender=CHEAT.account, hunter=HUNTER.account, kind=Fault.WRONG_DATA,
+            taken=tokens(100), bounty=tokens(40), **PLACE,
         ),
         "verdict",
-        "wrong data of miner-2 (wrong-data) in round 2 proven: 100.00 SYN slashed, 40.00 to hunter-1",
+        "wrong data of miner-2 (wrong-data) in round 2 proven: 100.00 SYN slashed, 40.00 held for hunter-1",
+    ),
+    (
+        BountyPaid(
+            round=Round(2), offender=CHEAT.account, hunter=HUNTER.account, amount=tokens(40), **PLACE
+        ),
+        "verdict",
+        "hunter-1 got the bounty of 40.00 SYN for miner-2 (wrong-data) in round 2",
+    ),
+    (
+        PauseStarted(timestamp=5, block_number=1, **PLACE),
+        "warning",
+        "the run is paused: its clocks stand still",
     ),
     (
         Excluded(account=CHEAT.account, faults=1, until_epoch=Epoch(5), **PLACE),
@@ -58,7 +72,7 @@ EVENTS: list[tuple[Event, str, str]] = [
     ),
     (
         SettlementFinalised(
-            epoch=Epoch(1), root=some_hash("root"), amount=tokens(998.5), rollover=tokens(0), **PLACE
+            epoch=Epoch(1), attempt=1, root=some_hash("root"), amount=tokens(998.5), rollover=tokens(0), **PLACE
         ),
         "reward",
         "epoch 1 settled: 998.50 SYN",
@@ -84,9 +98,7 @@ def test_tell__something_that_matters__is_one_line(event: Event, kind: str, text
 
 
 def test_tell__what_always_happens__says_nothing() -> None:
-    commit = Committed(
-        round=Round(1), account=HONEST.account, slot=Slot(0), digest=some_hash("d"), **PLACE
-    )  # type: ignore[arg-type]
+    commit = Committed(round=Round(1), operator=HONEST.operator, digest=some_hash("d"), **PLACE)  # type: ignore[arg-type]
     again = Excluded(account=CHEAT.account, faults=2, until_epoch=Epoch(5), **PLACE)  # type: ignore[arg-type]
     assert lines(commit, again) == []
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import cast
 
-from ledger.contracts.faults import Fault
+from ledger.contracts.verdicts import Fault
 from protocol.ids import Epoch, Round
 from syntience.devnet.boards import Boards
 from syntience.devnet.picture import Verdict

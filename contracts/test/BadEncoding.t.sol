@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+pragma solidity 0.8.37;
+
+import {stdJson} from "forge-std/StdJson.sol";
+import {IObjectiveFaults} from "../src/interfaces/IObjectiveFaults.sol";
+import {Submission} from "../src/interfaces/ISubmission.sol";
+import {Fault} from "../src/interfaces/IVerdicts.sol";
+import {ChunkLib} from "../src/libraries/ChunkLib.sol";
+import {FaultsTest} from "./base/FaultsTest.sol";
+
+contract BadEncodingTest is FaultsTest {
+    using stdJson for string;
+
+    struct Evidence {
+        Submission s;
+        bytes sig;
+        uint256 chunk;
+        bytes leaf;
+        bytes32[] proof;
+    }
+
+    string internal json = vm.readFile("tests/vectors/chunks.json");
+
+    /// @dev The miner handed in the payload of the vectors, in which one chunk is bad.
+    function _evidence(string memory which) private returns (Evidence memory e) {
+        e.s = submission();
+        e.s.payloadRoot = json.readBytes32(".tree.payloadRoot");
+        handIn(e.s);
+        e.sig = signed(e.s);
+        e.chunk = json.readUint(string.concat(".tree.", which, "Chunk"));
+        e.leaf = json.readBytes(string.concat(".tree.", which, "Leaf"));
+        e.proof = json.readBytes32Array(string.concat(".tree.", which, "Proof"));
+    }
+
+    function _prove(Evidence memory e) private {
+        commitChallenge(keccak256(abi.encode(e.s, e.sig, e.chunk, e.leaf, e.proof)));
+        vm.expectEmit(address(faults));
+        emit IObjectiveFaults.FaultProven(ROUND, miner.account, hunter, Fault.BadEncoding);
+        vm.prank(hunter);
+        faults.proveBadEncoding(SALT, e.s, e.sig, e.chunk, e.leaf, e.proof);
+    }
+
+    function _expectRefusal(Evidence memory e, bytes memory reason) private {
+        commitChallenge(keccak256(abi.encode(e.s, e.sig, e.chunk, e.leaf, e.proof)));
+        vm.prank(hunter);
+        vm.expectRevert(reason);
+        faults.proveBadEncoding(SALT, e.s, e.sig, e.chunk, e.leaf, e.proof);
+    }
+
+    function test_proveBadEncoding_succeedsSlashingHalf() public {
+        Evidence memory e = _evidence("bad");
+        _prove(e);
+        assertKind(kindOf(ROUND), Fault.BadEncoding);
+        assertEq(vault.activeOf(miner.account), 50 ether);
+    }
+
+    function test_proveBadEncoding_succeedsUntilTheWindowCloses() public {
+        Evidence memory e = _evidence("bad");
+        goTo(epochs.epochEnd(4) - 1);
+        _prove(e);
+    }
+
+    function test_proveBadEncoding_revertsAfterTheWindow() public {
+        Evidence memory e = _evidence("bad");
+        goTo(epochs.epochEnd(4));
+        _expectRefusal(e, abi.encodeWithSelector(IObjectiveFaults.FraudWindowClosed.selector, ROUND, 4, 5));
+    }
+
+    function test_proveBadEncoding_revertsIfTheChunkIsCanonical() public {
+        Evidence memory e = _evidence("good");
+        _expectRefusal(e, abi.encodeWithSelector(IObjectiveFaults.ChunkIsCanonical.selector, e.chunk));
+    }
+
+    function test_proveBadEncoding_revertsIfTheProofIsWrong() public {
+        Evidence memory e = _evidence("bad");
+        e.chunk ^= 1;
+        _expectRefusal(e, abi.encodeWithSelector(IObjectiveFaults.InvalidProof.selector));
+        e.chunk ^= 1;
+        e.leaf[0] ^= 0x10;
+        _expectRefusal(e, abi.encodeWithSelector(IObjectiveFaults.InvalidProof.selector));
+        e.leaf = "";
+        _expectRefusal(e, abi.encodeWithSelector(IObjectiveFaults.InvalidProof.selector));
+    }
+
+    function test_proveBadEncoding_revertsIfNotCommitted() public {
+        Evidence memory e = _evidence("bad");
+        e.s.payloadBytes += 1;
+        e.sig = signed(e.s);
+        _expectRefusal(
+            e,
+            abi.encodeWithSelector(
+                IObjectiveFaults.NotCommitted.selector, miner.account, ROUND, faults.submissionDigest(e.s)
+            )
+        );
+    }
+
+    function test_isCanonical_succeedsOnVectors() public view {
+        uint256 cases = 0;
+        for (; json.keyExists(string.concat(".cases[", vm.toString(cases), "]")); ++cases) {
+            string memory item = string.concat(".cases[", vm.toString(cases), "]");
+            bytes memory leaf = json.readBytes(string.concat(item, ".leaf"));
+            string memory name = json.readString(string.concat(item, ".name"));
+            assertEq(ChunkLib.keptOf(leaf.length), json.readUint(string.concat(item, ".kept")), name);
+            assertEq(ChunkLib.isCanonical(leaf), json.readBool(string.concat(item, ".canonical")), name);
+        }
+        assertGt(cases, 100);
+    }
+
+    /// @dev A length belongs to one k or to none.
+    function test_keptOf_succeedsForEveryK() public pure {
+        uint256 k = 1;
+        for (uint256 length = 0; length < 7200; ++length) {
+            bool fits = length == (k * 12 + 7) / 8 + (k * 2 + 7) / 8 + 4;
+            assertEq(ChunkLib.keptOf(length), fits ? k : 0);
+            if (fits) ++k;
+        }
+        assertGt(k, 4096);
+    }
+
+    /// @dev What any honest encoder writes: ascending indices, codes as they come, a scale in range.
+    function testFuzz_isCanonical_holdsForHonestChunks(uint16[] memory steps, uint256 codes, uint32 scale) public pure {
+        uint256 k = 1 + (steps.length < 90 ? steps.length : 90);
+        uint256 packed = 0;
+        bytes memory leaf = new bytes((k * 12 + 7) / 8 + (k * 2 + 7) / 8 + 4);
+        uint256 index = 0;
+        for (uint256 i = 0; i < k; ++i) {
+            if (i != 0) index += 1 + steps[i - 1] % 40;
+            packed = index << (i & 1) * 4;
+            leaf[i * 3 / 2] = bytes1(uint8(leaf[i * 3 / 2]) | uint8(packed));
+            leaf[i * 3 / 2 + 1] = bytes1(uint8(packed >> 8));
+            uint256 code = (k * 12 + 7) / 8 + i / 4;
+            leaf[code] = bytes1(uint8(leaf[code]) | uint8((codes >> i & 3) << 2 * (i & 3)));
+        }
+        scale = uint32(bound(scale, 0x2b800000, 0x53800000));
+        for (uint256 i = 0; i < 4; ++i) {
+            leaf[leaf.length - 4 + i] = bytes1(uint8(scale >> 8 * i));
+        }
+        assertTrue(ChunkLib.isCanonical(leaf));
+    }
+
+    /// @dev Only what stands under the signed root convicts, and there every chunk is canonical.
+    function testFuzz_proveBadEncoding_neverAgainstHonestPayloads(
+        bytes memory leaf,
+        uint256 chunk,
+        bytes32[] memory proof,
+        uint8 which
+    ) public {
+        bytes[] memory honest = new bytes[](4);
+        bytes32[] memory hashes = new bytes32[](4);
+        for (uint256 i = 0; i < 4; ++i) {
+            honest[i] = json.readBytes(".cases[0].leaf");
+            hashes[i] = sha256(abi.encodePacked(bytes1(0), honest[i]));
+        }
+        Evidence memory e = Evidence({s: submission(), sig: "", chunk: chunk, leaf: leaf, proof: proof});
+        e.s.payloadRoot = root(hashes);
+        handIn(e.s);
+        e.sig = signed(e.s);
+        if (which % 2 == 0) (e.chunk, e.proof) = (which % 4, super.proof(hashes, which % 4));
+        if (which % 3 == 0) e.leaf = honest[which % 4];
+        commitChallenge(keccak256(abi.encode(e.s, e.sig, e.chunk, e.leaf, e.proof)));
+        vm.prank(hunter);
+        vm.expectRevert();
+        faults.proveBadEncoding(SALT, e.s, e.sig, e.chunk, e.leaf, e.proof);
+    }
+}
