@@ -172,6 +172,9 @@ abstract contract Games is IDisputes, ChallengeBook {
         }
         Position memory p = position;
         Ruling ruling = IJudge(p.judge).decide(game, p, evidence);
+        // A judge that calls back must not have the game end, and its bond paid, a second time.
+        if (_place(game).clock.turn != Turn.JudgeDecides) revert NotTurn(game, _place(game).clock.turn);
+        _requirePosition(game, position);
         if (ruling == Ruling.Pending) {
             emit Deciding(game);
         } else {
