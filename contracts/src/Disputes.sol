@@ -24,6 +24,8 @@ contract Disputes is IDisputes, Games {
     }
 
     /// @inheritdoc IDisputes
+    // A judge's views are asked, and the run's own contracts called.
+    // slither-disable-next-line reentrancy-events
     function openGame(bytes32 salt, Submission calldata s, bytes calldata sig) external returns (bytes32 game) {
         bytes32 evidenceHash = keccak256(abi.encode(s, sig));
         uint64 committedBlock = _reveal(evidenceHash, salt);

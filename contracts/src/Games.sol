@@ -161,6 +161,8 @@ abstract contract Games is IDisputes, ChallengeBook {
     }
 
     /// @inheritdoc IDisputes
+    // A judge may be a stranger; what it could do here by calling back is checked after the call.
+    // slither-disable-next-line reentrancy-events
     function decide(bytes32 game, Position calldata position, bytes calldata evidence) external {
         Clock memory clock = _place(game).clock;
         if (clock.turn == Turn.JudgeDecides) {

@@ -84,6 +84,8 @@ contract Registry is IRegistry, EIP712 {
     }
 
     /// @inheritdoc IRegistry
+    // Calls the run's own contracts, which don't call back.
+    // slither-disable-next-line reentrancy-benign,reentrancy-events
     function register(Role role, address operator, bytes calldata operatorSig, address payout, string calldata endpoint)
         external
         returns (uint32 slot)
@@ -283,6 +285,8 @@ contract Registry is IRegistry, EIP712 {
         return _domainSeparatorV4();
     }
 
+    // Calls the duty book of the epoch manager, which calls nobody.
+    // slither-disable-next-line reentrancy-no-eth,reentrancy-events
     function _setOperator(address operator, bytes calldata operatorSig) private {
         if (operator == address(0)) revert ZeroAddress();
         if (_spans[operator].account != address(0)) revert OperatorTaken(operator, _spans[operator].account);
@@ -332,6 +336,8 @@ contract Registry is IRegistry, EIP712 {
         places.count = slot + 1;
     }
 
+    // Calls the duty book of the epoch manager, which calls nobody.
+    // slither-disable-next-line reentrancy-events
     function _vacate(address account, uint64 epoch) private {
         (Role role, uint32 slot) = _unpackSlot(_slotOf[account].latest());
         if (role == Role.None) return;
