@@ -48,9 +48,10 @@ abstract contract Treasury is Ledger {
         (exitTime[account], exitEpoch[account]) = (epochs.time(), epochs.currentEpoch());
     }
 
-    function actWithdraw(uint8 who, bool wait) external {
+    function actWithdraw(uint8 who, uint8 wait) external {
         address account = actorAt(who).account;
-        if (wait) _untilItLeaves(account);
+        if (wait % 4 != 0) toTime(exitTime[account] + params().unbondingS + (wait % 2));
+        if (wait % 4 == 3) _voidUpTo(exitEpoch[account]);
         (uint256 bucket,) = vault.unbondingOf(account);
         uint256 before = token.balanceOf(account);
         vm.prank(account);
@@ -63,10 +64,8 @@ abstract contract Treasury is Ledger {
         must(locks[account] == 0, "stake left while a game was open");
     }
 
-    /// @dev To just after the unlock time, with the epochs void that nobody settled until then.
-    function _untilItLeaves(address account) private {
-        toTime(exitTime[account] + params().unbondingS + 1);
-        for (uint64 next = rewards.nextEpoch(); next <= exitEpoch[account]; ++next) {
+    function _voidUpTo(uint64 epoch) private {
+        for (uint64 next = rewards.nextEpoch(); next <= epoch; ++next) {
             try rewards.voidEpoch(next) {}
             catch {
                 return;
