@@ -16,7 +16,7 @@ from miner.work import Start, Trained, Work, Workbench
 from protocol.beacon import seed_from
 from protocol.errors import OperatorError
 from protocol.ids import Hash32
-from training.codec import Payload, encode
+from training.codec import Payload, encode, scaled
 from training.local_state import LocalState
 from training.parameters import Parameters, initial_parameters, zeros
 from training.roots import local_root, state_root
@@ -87,7 +87,7 @@ class Equivocator(Behaviour):
     def work(self, bench: Workbench, start: Start) -> Sequence[Work]:
         """Honest work, and a second version of it with another payload."""
         trained = bench.train(start, start.assigned)
-        other = replace(trained, payload=_scaled(trained.payload, 0.5))
+        other = replace(trained, payload=scaled(trained.payload, 0.5))
         other = _with_true_ends(start, other)
         return [
             bench.submit(start, trained, start.assigned),
@@ -128,7 +128,7 @@ class Scaled(Behaviour):
     def work(self, bench: Workbench, start: Start) -> Sequence[Work]:
         """The honest update times the factor."""
         trained = bench.train(start, start.assigned)
-        louder = replace(trained, payload=_scaled(trained.payload, self._factor))
+        louder = replace(trained, payload=scaled(trained.payload, self._factor))
         return [bench.submit(start, _with_true_ends(start, louder), start.assigned)]
 
 
@@ -192,10 +192,6 @@ def behaviour_named(kind: str) -> Behaviour:
 
 def _zero_payload(bench: Workbench) -> Payload:
     return encode(zeros(bench.spec.model), bench.spec.model, bench.spec.codec)
-
-
-def _scaled(payload: Payload, factor: float) -> Payload:
-    return replace(payload, scales=(payload.scales * np.float32(factor)).astype(np.float32))
 
 
 def _without_training(bench: Workbench, start: Start, payload: Payload) -> Trained:

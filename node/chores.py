@@ -220,14 +220,19 @@ def _settlement_chores(facts: ChoreFacts, clock: RoundClock) -> Iterator[Chore]:
                 cell=challenge.cell,
                 opened=challenge.deadline,
             )
-    for post in facts.posts:
-        if post.is_right and not post.open_challenges and facts.time > post.window_ends:
-            yield Chore(
-                kind=ChoreKind.FINALISE_SETTLEMENT,
-                number=facts.next_epoch,
-                attempt=post.attempt,
-                opened=post.window_ends,
-            )
+    ripe = [
+        post
+        for post in facts.posts
+        if post.is_right and not post.open_challenges and facts.time > post.window_ends
+    ]
+    if ripe:  # the first of them closes the epoch
+        post = min(ripe, key=lambda post: post.window_ends)
+        yield Chore(
+            kind=ChoreKind.FINALISE_SETTLEMENT,
+            number=facts.next_epoch,
+            attempt=post.attempt,
+            opened=post.window_ends,
+        )
     if not facts.posts and facts.time > clock.settlement_void_at(facts.next_epoch):
         yield Chore(
             kind=ChoreKind.VOID_EPOCH,

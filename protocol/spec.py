@@ -37,6 +37,7 @@ class ChainParams:
         block_s: seconds that a block takes at most.
         withheld_slash_bps: of the least validator stake, for withholding what was vouched for.
         answer_turn_blocks: blocks that each validator in turn has to answer a request for data.
+        codec_chunk, codec_bits: values in a full chunk of a payload, bits of a value's code.
         clock_blocks, turn_blocks: a game's clock per side, and the least time for one move.
         vote_penalty: lost by a committee member that votes against the verdict, or not at all.
     """
@@ -94,6 +95,8 @@ class ChainParams:
     answer_turn_blocks: int
     answer_blocks: int
     trace_every: int
+    codec_chunk: int
+    codec_bits: int
     game_bond: Units
     move_tariff: Units
     clock_blocks: int
@@ -254,6 +257,10 @@ class RunSpec:
         _check(
             self.inner.trace_every == self.chain.trace_every,
             "trace_every differs between inner loop and chain",
+        )
+        _check(
+            (self.codec.chunk, self.codec.bits) == (self.chain.codec_chunk, self.chain.codec_bits),
+            "chunk or bits differ between codec and chain",
         )
         _check(self.data.train_samples == self.chain.train_samples, "train_samples differ")
         _check(self.data.dataset_root == self.chain.dataset_root, "dataset_root differs")

@@ -18,7 +18,7 @@ from protocol.ids import Hash32
 from protocol.spec import CodecSpec, InnerSpec, ModelSpec
 from training.codec import Payload, encode_flat
 from training.errors import TrainingDiverged
-from training.layout import FlatLayout, chunk_layout, flat_layout
+from training.layout import FlatLayout, flat_layout
 from training.local_state import LocalState
 from training.model import Llama, token_losses
 from training.parameters import Parameters
@@ -185,7 +185,7 @@ def _compress(
         raise TrainingDiverged("a moment of AdamW is not finite", RESTART)
     moved = layout.flatten(params) - flat.theta.numpy()
     accumulated = np.float32(float(codec.feedback)) * layout.flatten(local.e) + moved
-    payload = encode_flat(accumulated, chunk_layout(model, codec))
+    payload = encode_flat(accumulated, model, codec)
     accumulated[payload.positions] -= payload.values
     local_out = LocalState(
         m=layout.split(optimizer.m.numpy()),

@@ -87,7 +87,9 @@ contract EpochManager is RunClock, IDutyBook {
             datasetDepth: p.datasetDepth,
             samplesPerRound: p.samplesPerRound,
             steps: p.steps,
-            traceEvery: p.traceEvery
+            traceEvery: p.traceEvery,
+            codecChunk: p.codecChunk,
+            codecBits: p.codecBits
         });
         _validate(p, first);
         _params = p;

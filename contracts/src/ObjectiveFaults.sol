@@ -127,9 +127,10 @@ contract ObjectiveFaults is IObjectiveFaults, ChallengeBook {
         bytes32[] calldata proof
     ) external {
         uint64 committedBlock = _reveal(keccak256(abi.encode(s, sig, chunk, leaf, proof)), salt);
-        _requireClaim(s, sig, epochs.specHashAt(_requireJudgeable(s)));
+        Terms memory terms = epochs.termsAt(_requireJudgeable(s));
+        _requireClaim(s, sig, terms.specHash);
         _requireLeaf(s.payloadRoot, MerkleSha256.leafHash(leaf), chunk, proof, proof.length);
-        if (ChunkLib.isCanonical(leaf)) revert ChunkIsCanonical(chunk);
+        if (ChunkLib.isCanonical(leaf, terms.codecChunk, terms.codecBits)) revert ChunkIsCanonical(chunk);
         _convict(Fault.BadEncoding, s, committedBlock);
     }
 

@@ -20,6 +20,8 @@ _GOAL = 200_000
 _PER_BALLOT = 8_000
 _ANCHORS = {"Graph, in one": 287_001, "OP Succinct, in one": 448_465}
 _KEPT = 64
+_BITS = 2
+"""Of a code; as the run's spec says."""
 _INDEX = 3
 """Of the sample that is shown."""
 
@@ -215,9 +217,9 @@ def _own_data(subnet: Subnet) -> MerkleTree:
 
 
 def _bad_chunk() -> bytes:
-    """64 times index 5, code 0, scale 1.0."""
+    """64 times index 5, code 0, scale 1.0, ratio 0."""
     indices = sum(5 << 12 * place for place in range(_KEPT)).to_bytes(12 * _KEPT // 8, "little")
-    return indices + bytes(2 * _KEPT // 8) + bytes.fromhex("0000803f")
+    return indices + bytes(_BITS * _KEPT // 8) + bytes.fromhex("0000803f") + bytes(1)
 
 
 def _payload() -> MerkleTree:

@@ -132,7 +132,8 @@ def test_scaled__is_the_honest_update_times_the_factor(
 ) -> None:
     loud = payload_of(desk, desk.work(f"scaled{factor}", MINER)[0]).dense()
     for name, tensor in payload_of(desk, honest).dense().items():
-        np.testing.assert_allclose(loud[name], tensor * np.float32(factor), rtol=1e-6)
+        # To the nearest scale that the codec knows: six bits of mantissa.
+        np.testing.assert_allclose(loud[name], tensor * np.float32(factor), rtol=1 / 128)
 
 
 def test_scaled__any_factor__counts_as_an_update_of_median_norm(desk: Desk) -> None:
@@ -163,7 +164,9 @@ def test_scaled__any_factor__counts_as_an_update_of_median_norm(desk: Desk) -> N
         gains.append(evaluation.rand_score)
     honest_gain, *loud_gains = gains
     assert honest_gain > 0
-    assert max(loud_gains) - min(loud_gains) < 1e-5, "the factor plays no part"
+    assert max(loud_gains) - min(loud_gains) < 1e-2 * honest_gain, (
+        "rounding apart, the factor plays no part"
+    )
     assert max(loud_gains) < 1.25 * honest_gain, (
         "no more than the way from its own norm to the median"
     )

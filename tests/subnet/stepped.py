@@ -59,7 +59,7 @@ FUNDS = tokens(1_000)
 CAP, ALLOCATION = tokens(10_000_000), tokens(1_000_000)
 MODEL_SPEC = replace(MODEL, vocab_size=300, layers=1)
 INNER = replace(SPEC.inner, steps=6, batch=8, learning_rate="0.03")
-CODEC = replace(SPEC.codec, chunk=512, k=256)
+CODEC = replace(SPEC.codec, chunk=256, k=128)
 """It learns within a few rounds, so that scores tell work from luck."""
 
 CLOCK = {
@@ -588,6 +588,7 @@ def subnet_spec(dataset: TokenDataset, **chain: int) -> RunSpec:
         dataset_depth=dataset.depth,
         dataset_root=dataset.root,
         genesis_root=state_root(initial_parameters(MODEL_SPEC)),
+        codec_chunk=CODEC.chunk,
     )
     return replace(
         SPEC,

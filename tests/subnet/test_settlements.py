@@ -12,6 +12,7 @@ from ledger.event_types import (
     LeafChallenged,
     LeafOpened,
     MissingRevealPenalised,
+    PostClosed,
     RefundsWithdrawn,
     SettlementFinalised,
     SettlementPosted,
@@ -266,6 +267,37 @@ async def test_post__right_one_is_challenged__is_opened_and_stands(
             sum(event.amount for event in withdrawn)
             == spec.settlement_bond + 5 * spec.challenge_bond
         )
+        await net.assert_balanced()
+
+
+async def test_post__right_ones_around_a_false_one__only_the_liar_loses_its_bond(
+    stepped_anvil: Anvil, tmp_path: Path, text: TokenDataset
+) -> None:
+    async with subnet(stepped_anvil, tmp_path, text, validators=3) as net:
+        first, liar, third = net.validators
+        await run_to_post(net)
+        right = await true_tree(net)
+        leaf = next(each for each in right.leaves.values() if each.index < 4096)
+        post(net, first, right)
+        post(net, liar, with_moved_amount(right, to=leaf, by=tokens(1)))
+        post(net, third, right)
+        with net.asleep(liar):
+            await settle(net, until=net.clock.settlement_void_at(FIRST) - 60)
+            await net.work(2)
+        reader = await net.poll()
+        assert len(reader.events(SettlementPosted)) == 3, "nobody posts beside a right one"
+        [final] = reader.events(SettlementFinalised)
+        assert (final.attempt, final.root) == (1, right.root.hash)
+        [closed] = reader.events(PostClosed)
+        assert (closed.attempt, closed.poster, closed.burned) == (3, third.key.address, 0)
+        assert [event.attempt for event in reader.events(SettlementStruck)] == [2]
+        for member in (first, third):
+            back = await net.contracts.rewards.bonds_of(member.key.address)
+            assert await tokens_of(net, member) + back >= FUNDS
+        bond = net.run_file.spec.chain.settlement_bond
+        refunds = sum(e.amount for e in reader.events(RefundsWithdrawn, account=liar.key.address))
+        assert await tokens_of(net, liar) == FUNDS - bond + refunds
+        assert net.failed_transactions() == []
         await net.assert_balanced()
 
 
