@@ -34,7 +34,7 @@ async def measure(sizes: list[int]) -> list[tuple[str, list[Figure]]]:
     """All figures, by part."""
     async with _small() as subnet:
         money = [*await staking(subnet), *await slashing(subnet), *await settling(subnet)]
-        faults = await objective_faults(subnet)
+        faults = [*await objective_faults(subnet), await a_bitmap(subnet)]
         disputes = [*await games(subnet), *await data_requests(subnet)]
     async with _small() as subnet:
         costs = [await epoch_cost(subnet, size) for size in sizes]

@@ -50,6 +50,7 @@ abstract contract Treasury is Ledger {
 
     function actWithdraw(uint8 who, uint8 wait) external {
         address account = actorAt(who).account;
+        if (wait % 4 == 3) _haveABucket(account);
         if (wait % 4 != 0) toTime(exitTime[account] + params().unbondingS + (wait % 2));
         if (wait % 4 == 3) _voidUpTo(exitEpoch[account]);
         (uint256 bucket,) = vault.unbondingOf(account);
@@ -62,6 +63,14 @@ abstract contract Treasury is Ledger {
         must(epochs.currentEpoch() > exitEpoch[account] + 3, "stake left inside the fraud window");
         must(rewards.nextEpoch() > exitEpoch[account], "stake left before its epoch was settled");
         must(locks[account] == 0, "stake left while a game was open");
+    }
+
+    function _haveABucket(address account) private {
+        (uint256 bucket,) = vault.unbondingOf(account);
+        if (bucket != 0 || vault.activeOf(account) == 0 || epochs.paused()) return;
+        vm.prank(account);
+        vault.requestUnbond(1);
+        (exitTime[account], exitEpoch[account]) = (epochs.time(), epochs.currentEpoch());
     }
 
     function _voidUpTo(uint64 epoch) private {
