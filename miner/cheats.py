@@ -15,7 +15,7 @@ from miner.behaviour import Behaviour
 from miner.work import Start, Trained, Work, Workbench
 from protocol.beacon import seed_from
 from protocol.errors import OperatorError
-from protocol.ids import Hash32
+from protocol.ids import Hash32, Round
 from training.codec import Payload, encode, scaled
 from training.local_state import LocalState
 from training.parameters import Parameters, initial_parameters, zeros
@@ -106,6 +106,47 @@ class WrongData(Behaviour):
         return [bench.submit(start, bench.train(start, chosen), chosen)]
 
 
+class WrongSpec(Behaviour):
+    """Does the assigned work, and signs that another spec is the run's."""
+
+    name = "wrong-spec"
+
+    def work(self, bench: Workbench, start: Start) -> Sequence[Work]:
+        """The right work under a spec that nobody registered."""
+        compute = replace(bench.spec.compute, threads=bench.spec.compute.threads + 1)
+        other = replace(bench, spec_hash=replace(bench.spec, compute=compute).hash())
+        return [other.submit(start, bench.train(start, start.assigned), start.assigned)]
+
+
+class LocalOutOfLine(Behaviour):
+    """Carries over what suits it: a fresh state as if its last round had given it, then the output of work that was not accepted."""
+
+    name = "local-out-of-line"
+
+    def __init__(self) -> None:
+        self._last: tuple[Round, Trained] | None = None
+
+    def work(self, bench: Workbench, start: Start) -> Sequence[Work]:
+        """Honest until there is something to carry over."""
+        if start.local_from != 0:
+            start = self._out_of_line(bench, start)
+        trained = bench.train(start, start.assigned)
+        self._last = start.round, trained
+        return [bench.submit(start, trained, start.assigned)]
+
+    def _out_of_line(self, bench: Workbench, start: Start) -> Start:
+        if self._last is None or self._last[0] == start.local_from:
+            fresh = LocalState.zeros(bench.spec.model)
+            return replace(start, local=fresh, local_root=local_root(fresh))
+        round_, trained = self._last
+        return replace(
+            start,
+            local=trained.local_out,
+            local_from=round_,
+            local_root=trained.local_out_root,
+        )
+
+
 class Lazy(Behaviour):
     """Signs all assigned samples and trains on the first batch alone."""
 
@@ -167,6 +208,8 @@ _KINDS: dict[str, Callable[[], Behaviour]] = {
     "noise": Noise,
     "equivocator": Equivocator,
     "wrong-data": WrongData,
+    "wrong-spec": WrongSpec,
+    "local-out-of-line": LocalOutOfLine,
     "stale": Stale,
     "late": Late,
     "zero": Zero,

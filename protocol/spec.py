@@ -213,11 +213,16 @@ class ScoringSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComputeSpec:
-    """How the numbers are computed: `mode` native, fp32, with a stated number of threads."""
+    """How the numbers are computed: `mode` native, fp32, with a stated number of threads.
+
+    `tolerance`: how far a committee lets an inner step lie from its own recomputation, in parts of
+    what the step changed (L2 norms over all tensors, of model and moments each).
+    """
 
     mode: str
     dtype: str
     threads: int
+    tolerance: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -280,6 +285,7 @@ class RunSpec:
         )
         for part in (self.model, self.inner, self.codec, self.outer, self.scoring):
             _check_decimals(part)
+        _check_tolerance(self.compute.tolerance)
 
     def to_bytes(self) -> bytes:
         """Canonical JSON."""
@@ -298,6 +304,15 @@ class RunSpec:
 def _check(holds: bool, otherwise: str) -> None:
     if not holds:
         raise Rejected(f"run spec: {otherwise}")
+
+
+def _check_tolerance(value: str) -> None:
+    """A whole step is 1; who may differ by as much need not do it."""
+    try:
+        within = 0 <= Decimal(value) < 1
+    except InvalidOperation:
+        within = False
+    _check(within, f"tolerance is not a decimal number from 0 to 1: {value!r}")
 
 
 def _check_decimals(part: object) -> None:
