@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 pragma solidity 0.8.37;
 
+import {IDataRequests} from "../../src/interfaces/IDataRequests.sol";
 import {Role} from "../../src/interfaces/IRun.sol";
 import {Courts} from "./Courts.sol";
 
@@ -11,7 +12,7 @@ import {Courts} from "./Courts.sol";
 contract BooksInvariants is Courts {
     function setUp() public override {
         super.setUp();
-        bytes4[] memory actions = new bytes4[](27);
+        bytes4[] memory actions = new bytes4[](28);
         actions[0] = this.actPass.selector;
         actions[1] = this.actPause.selector;
         actions[2] = this.actResume.selector;
@@ -39,6 +40,7 @@ contract BooksInvariants is Courts {
         actions[24] = this.actRequest.selector;
         actions[25] = this.actAnswer.selector;
         actions[26] = this.actResolve.selector;
+        actions[27] = this.actWithdrawBalance.selector;
         targetContract(address(this));
         targetSelector(FuzzSelector({addr: address(this), selectors: actions}));
     }
@@ -64,6 +66,18 @@ contract BooksInvariants is Courts {
         assertEq(token.balanceOf(address(disputes)), disputes.bondsHeld(), "disputes: bonds");
         assertEq(token.balanceOf(address(verdicts)), verdicts.bountiesHeld(), "verdicts: bounties");
         assertEq(token.balanceOf(address(requests)), requests.held(), "requests: bonds and balances");
+        assertEq(requests.held(), _owedByRequests(), "requests: to whom");
+    }
+
+    /// @dev Bonds of 2 tokens for open requests, and what everybody can withdraw.
+    function _owedByRequests() private view returns (uint256 owed) {
+        for (uint256 i = 0; i < items.length; ++i) {
+            if (requests.requestOf(items[i]).status == IDataRequests.Status.Open) owed += 2 ether;
+        }
+        for (uint256 i = 0; i < 3; ++i) {
+            owed += requests.balanceOf(validators[i].account);
+        }
+        owed += requests.balanceOf(hunters[0]) + requests.balanceOf(hunters[1]);
     }
 
     /// @dev 2. Whoever holds a slot has its role's least stake; what leaves is checked where it leaves (`actWithdraw`).
