@@ -26,6 +26,8 @@ contract Disputes is IDisputes, Games {
     }
 
     /// @inheritdoc IDisputes
+    // A judge's views are asked, and the run's own contracts called.
+    // slither-disable-next-line reentrancy-events
     function openGame(bytes32 salt, Submission calldata s, bytes calldata sig) external returns (bytes32 game) {
         (uint64 blockNumber, uint64 current, uint64 epoch, bytes32 recorded) = epochs.judgedBy(s.round);
         (bytes32 commitment, uint64 committedBlock) = _reveal(EvidenceLib.hash(EVIDENCE_OFFSETS), salt, blockNumber);

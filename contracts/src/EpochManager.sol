@@ -370,6 +370,8 @@ contract EpochManager is RunClock, IDutyBook {
     }
 
     /// @dev The stakes of an epoch's validators by slot: as noted, or out of registry and vault.
+    // Nothing is drawn: an epoch has its place in the ring, and the place says whose it is.
+    // slither-disable-next-line weak-prng,incorrect-equality
     function _snapshot(uint64 epoch) private view returns (uint256[] memory stakes, uint256 total, bool known) {
         uint64 place = epoch % _snapshotRing;
         Snapshot storage noted = _snapshots[place];
@@ -389,6 +391,8 @@ contract EpochManager is RunClock, IDutyBook {
         }
     }
 
+    // As above.
+    // slither-disable-next-line weak-prng
     function _noteSnapshot(uint64 epoch, uint256[] memory stakes, uint256 total) private {
         uint64 place = epoch % _snapshotRing;
         uint256 count = stakes.length;

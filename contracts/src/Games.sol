@@ -148,6 +148,8 @@ abstract contract Games is IDisputes, ChallengeBook {
     }
 
     /// @inheritdoc IDisputes
+    // A judge may be a stranger; what it could do here by calling back is checked after the call.
+    // slither-disable-next-line reentrancy-events
     function decide(bytes32 game, Position calldata position, bytes calldata evidence) external {
         Clock memory clock = _place(game).clock;
         if (clock.turn == Turn.JudgeDecides) {
@@ -159,6 +161,9 @@ abstract contract Games is IDisputes, ChallengeBook {
         }
         Position memory p = position.load();
         Ruling ruling = IJudge(p.judge).decide(game, p, evidence);
+        // A judge that calls back must not have the game end, and its bond paid, a second time.
+        if (_place(game).clock.turn != Turn.JudgeDecides) revert NotTurn(game, _place(game).clock.turn);
+        _requirePosition(game, position);
         if (ruling == Ruling.Pending) {
             emit Deciding(game);
         } else {

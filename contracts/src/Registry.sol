@@ -80,6 +80,8 @@ contract Registry is IRegistry, EIP712 {
     }
 
     /// @inheritdoc IRegistry
+    // Calls the run's own contracts, which don't call back.
+    // slither-disable-next-line reentrancy-benign,reentrancy-events
     function register(Role role, address operator, bytes calldata operatorSig, address payout, string calldata endpoint)
         external
         returns (uint32 slot)
@@ -290,6 +292,8 @@ contract Registry is IRegistry, EIP712 {
         return _domainSeparatorV4();
     }
 
+    // Calls the duty book of the epoch manager, which calls nobody.
+    // slither-disable-next-line reentrancy-no-eth,reentrancy-events
     function _setOperator(address operator, bytes calldata operatorSig) private {
         if (operator == address(0)) revert ZeroAddress();
         if (_spans[operator].account != address(0)) revert OperatorTaken(operator, _spans[operator].account);
@@ -340,6 +344,8 @@ contract Registry is IRegistry, EIP712 {
     }
 
     /// @param packed What the account's newest tenure, which must be open, says from now on.
+    // Calls the duty book of the epoch manager, which calls nobody.
+    // slither-disable-next-line reentrancy-events
     function _vacate(address account, uint64 epoch, uint160 packed) private {
         (Role role, uint32 slot) = _unpackSlot(packed);
         Places storage places = _places[role];

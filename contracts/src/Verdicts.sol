@@ -80,6 +80,8 @@ contract Verdicts is IVerdicts {
             creditOf[winner] += word.bountyOf();
             emit BountyCredited(round, offender, winner, word.bountyOf());
         }
+        // The bounty as priced goes into its word, which keeps less of it; that is what counts from there on.
+        // slither-disable-next-line write-after-write
         (uint256 taken, uint256 bounty) = _price(kind, word.kindOf(), offender);
         uint256 newWord = BountyWord.pack(kind, hunter, committedBlock, bounty);
         _verdicts[offender][round] = newWord;
@@ -90,6 +92,8 @@ contract Verdicts is IVerdicts {
     }
 
     /// @inheritdoc IVerdicts
+    // Calls the run's vault, which tells what it took.
+    // slither-disable-next-line reentrancy-events
     function fine(address account, uint256 amount, address bountyTo, uint256 bounty) external returns (uint256 taken) {
         if (msg.sender != requests && msg.sender != committee) revert OnlyJudge(msg.sender);
         taken = vault.slash(account, amount, bountyTo, bounty);
@@ -157,6 +161,8 @@ contract Verdicts is IVerdicts {
     }
 
     /// @dev What is missing to this fault's fraction, out of what the lighter verdict left, and the hunter's part of it.
+    // The bounty is a share of what is taken, in base units: both round down, against the hunter.
+    // slither-disable-next-line divide-before-multiply
     function _price(Fault kind, Fault before, address offender) private view returns (uint256 taken, uint256 bounty) {
         (uint256 bps, uint256 mostBounty) = _penaltyOf(kind);
         (uint256 oldBps,) = _penaltyOf(before);

@@ -42,6 +42,8 @@ library ChunkLib {
     }
 
     /// @notice How many values a chunk of so many bytes keeps; 0 if no chunk is so long.
+    // The lengths of bit fields, each rounded up to a byte.
+    // slither-disable-next-line divide-before-multiply
     function keptOf(uint256 length, uint256 bits) internal pure returns (uint256 k) {
         if (length <= TAIL_BYTES) return 0;
         length -= TAIL_BYTES;
