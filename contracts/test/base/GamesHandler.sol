@@ -30,7 +30,9 @@ abstract contract GamesHandler is OpponentsTest, InvariantTest {
     address internal accomplice = makeAddr("accomplice");
     World internal lies;
     bool internal begun;
+    /// Those that are open, and the others.
     bytes32[] internal games;
+    bytes32[] internal over;
     mapping(bytes32 game => Honest) internal honestOf;
     mapping(bytes32 game => uint64) internal openedBlock;
     mapping(bytes32 game => bytes32) internal endState;
@@ -82,6 +84,12 @@ abstract contract GamesHandler is OpponentsTest, InvariantTest {
             expect(6, outcome == IDisputes.Outcome.ChallengerWon, "an honest challenger lost");
             reach("honest challenge");
         }
+        over.push(game);
+        for (uint256 i = 0; i < games.length; ++i) {
+            if (games[i] != game) continue;
+            games[i] = games[games.length - 1];
+            games.pop();
+        }
         endState[game] = keccak256(abi.encode(disputes.stateOf(game), disputes.clockOf(game)));
     }
 
@@ -114,7 +122,7 @@ abstract contract GamesHandler is OpponentsTest, InvariantTest {
     // ---------------------------------------------------------------- actions
 
     function actOpen(uint256 seed) external logged started(seed) {
-        if (openCount() >= MOST_OPEN) revert("enough");
+        if (games.length >= MOST_OPEN) revert("enough");
         // Opening takes a block.
         if (honestUntil() <= epochs.blockNumber()) revert("no time to waste");
         uint256 kind = roll(4);
@@ -155,8 +163,9 @@ abstract contract GamesHandler is OpponentsTest, InvariantTest {
 
     /// @dev Nothing can be done to a game that is over.
     function actAgain(uint256 seed) external logged started(seed) {
-        bytes32 game = games[roll(games.length)];
-        if (turnOf(game) != IDisputes.Turn.Over) revert("not over");
+        bytes32 game = over[roll(over.length)];
+        // Another game took its place.
+        if (turnOf(game) != IDisputes.Turn.Over) revert("gone");
         Position memory p = positionOf(game);
         bytes32 state = endState[game];
         expect(9, !tryAs(liar.account, address(disputes), abi.encodeCall(IDisputes.resolveTimeout, (game, p))), "9a");
@@ -176,7 +185,7 @@ abstract contract GamesHandler is OpponentsTest, InvariantTest {
             vault.requestUnbond(1 + roll(active));
         } else {
             (, uint64 unlock) = vault.unbondingOf(liar.account);
-            if (roll(4) == 0 && openCount() == 0 && unlock > epochs.time()) goTo(unlock + 1);
+            if (roll(4) == 0 && games.length == 0 && unlock > epochs.time()) goTo(unlock + 1);
             while (rewards.nextEpoch() <= exitEpoch[liar.account]) {
                 rewards.voidEpoch(rewards.nextEpoch());
             }
@@ -200,11 +209,7 @@ abstract contract GamesHandler is OpponentsTest, InvariantTest {
 
     function someGame() internal returns (bytes32 game, bool any) {
         if (games.length == 0) return (0, false);
-        uint256 first = roll(games.length);
-        for (uint256 i = 0; i < games.length; ++i) {
-            game = games[(first + i) % games.length];
-            if (isOpen(game)) return (game, true);
-        }
+        return (games[roll(games.length)], true);
     }
 
     function isOpen(bytes32 game) internal view returns (bool) {
@@ -212,17 +217,11 @@ abstract contract GamesHandler is OpponentsTest, InvariantTest {
         return turn != IDisputes.Turn.Over && turn != IDisputes.Turn.None;
     }
 
-    function openCount() internal view returns (uint256 count) {
-        for (uint256 i = 0; i < games.length; ++i) {
-            if (isOpen(games[i])) ++count;
-        }
-    }
-
     /// @dev The first block in which an honest side has to move at last.
     function honestUntil() internal view returns (uint64 limit) {
         limit = epochs.blockNumber() + 60;
         for (uint256 i = 0; i < games.length; ++i) {
-            if (!isOpen(games[i]) || !isHonestTurn(games[i])) continue;
+            if (!isHonestTurn(games[i])) continue;
             uint64 last = disputes.lastBlockOf(games[i]);
             if (last != 0 && last < limit) limit = last;
         }
@@ -272,28 +271,22 @@ abstract contract GamesHandler is OpponentsTest, InvariantTest {
     /// @dev For `afterInvariant`: whoever lost interest, anyone ends every game at its bound.
     function endAll() internal {
         sync();
-        uint64 bound_ = epochs.blockNumber();
+        uint64 last = epochs.blockNumber();
         for (uint256 i = 0; i < games.length; ++i) {
-            uint64 last = openedBlock[games[i]] + disputes.longestGameBlocks();
-            if (isOpen(games[i]) && last > bound_) bound_ = last;
-        }
-        // The honest stay away here: who wins then is of no interest.
-        for (uint256 i = 0; i < games.length; ++i) {
+            uint64 bound_ = openedBlock[games[i]] + disputes.longestGameBlocks();
+            if (bound_ > last) last = bound_;
+            // The honest stay away here: who wins then is of no interest.
             honestOf[games[i]] = Honest.Nobody;
         }
-        rollTo(bound_ + 1, 2);
+        rollTo(last + 1, 2);
         if (epochs.paused()) endPause();
-        for (uint256 i = 0; i < games.length; ++i) {
-            if (!isOpen(games[i])) continue;
-            Position memory p = positionOf(games[i]);
-            bool votes = turnOf(games[i]) == IDisputes.Turn.JudgeDecides;
-            bytes memory data = votes
-                ? abi.encodeCall(IDisputes.decide, (games[i], p, ""))
-                : abi.encodeCall(IDisputes.resolveTimeout, (games[i], p));
+        while (games.length != 0) {
+            bytes32 game = games[0];
+            bytes memory data = abi.encodeCall(IDisputes.resolveTimeout, (game, positionOf(game)));
             assertTrue(tryAs(address(0xa11), address(disputes), data), "a game without an end");
             sync();
+            assertTrue(games.length == 0 || games[0] != game, "a game goes on");
         }
-        assertEq(openCount(), 0);
         assertEq(vault.locksOf(honestMiner.account), 0);
         assertEq(vault.locksOf(liar.account), 0);
     }

@@ -38,7 +38,7 @@ contract CommitteeInvariantsTest is NativeTest, InvariantTest {
         _claim = native();
         commitSubmission(_claim);
         openBooks();
-        bytes4[] memory actions = new bytes4[](14);
+        bytes4[] memory actions = new bytes4[](16);
         actions[0] = this.actOpen.selector;
         actions[1] = this.actBisect.selector;
         actions[2] = this.actBisect.selector;
@@ -53,6 +53,8 @@ contract CommitteeInvariantsTest is NativeTest, InvariantTest {
         actions[11] = this.actResume.selector;
         actions[12] = this.actAnnounce.selector;
         actions[13] = this.actUnbond.selector;
+        actions[14] = this.actVoteThrough.selector;
+        actions[15] = this.actBisect.selector;
         target(actions);
     }
 
@@ -120,7 +122,22 @@ contract CommitteeInvariantsTest is NativeTest, InvariantTest {
     }
 
     function actCommitVotes(uint8 which, uint16 how) external logged {
+        _commitVotes(_game(which), how);
+    }
+
+    /// @dev All of a vote, in time.
+    function actVoteThrough(uint8 which, uint16 how, uint8 whom) external logged {
         bytes32 game = _game(which);
+        if (committee.voteOf(game).commitDeadline == 0) disputes.decide(game, positionOf(game), "");
+        _commitVotes(game, how);
+        rollTo(committee.voteOf(game).commitDeadline + 1, 0);
+        _revealVotes(game, whom);
+        rollTo(committee.voteOf(game).revealDeadline + 1, 0);
+        disputes.decide(game, positionOf(game), "");
+        _checkEnd(game);
+    }
+
+    function _commitVotes(bytes32 game, uint16 how) private {
         uint64 deadline = committee.voteOf(game).commitDeadline;
         if (deadline == 0) revert("no vote");
         bool inTime = epochs.blockNumber() <= deadline && !epochs.paused();
@@ -136,7 +153,10 @@ contract CommitteeInvariantsTest is NativeTest, InvariantTest {
     }
 
     function actRevealVotes(uint8 which, uint8 whom) external logged {
-        bytes32 game = _game(which);
+        _revealVotes(_game(which), whom);
+    }
+
+    function _revealVotes(bytes32 game, uint8 whom) private {
         ICommittee.Vote memory vote = committee.voteOf(game);
         bool inTime = epochs.blockNumber() > vote.commitDeadline && epochs.blockNumber() <= vote.revealDeadline
             && !epochs.paused();
@@ -199,7 +219,7 @@ contract CommitteeInvariantsTest is NativeTest, InvariantTest {
         assertMoney();
     }
 
-    function afterInvariant() public {
+    function afterInvariant() public logged {
         assertReached("vote");
         assertReached("reveal");
         assertReached("game over");

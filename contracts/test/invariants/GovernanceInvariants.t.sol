@@ -31,10 +31,10 @@ contract GovernanceInvariantsTest is GamesHandler {
     }
 
     /// @dev Time alone, as the games count blocks.
-    function actEpoch(uint16 seconds_) external logged {
+    function actEpoch(uint256 seed) external logged started(seed) {
         _note();
         if (epochs.paused()) endPause();
-        vm.warp(block.timestamp + 1 + seconds_ % 300);
+        vm.warp(block.timestamp + 1 + roll(100));
         _note();
     }
 
@@ -63,6 +63,7 @@ contract GovernanceInvariantsTest is GamesHandler {
         }
     }
 
+    /// forge-config: long.invariant.runs = 64
     function invariant_8_aParameterChangeLeavesOpenDisputesByteIdentical() public view {
         assertFlawless(8);
         for (uint256 i = 0; i < _seen.length; ++i) {
@@ -75,7 +76,7 @@ contract GovernanceInvariantsTest is GamesHandler {
         assertMoney();
     }
 
-    function afterInvariant() public {
+    function afterInvariant() public logged {
         assertReached("pause");
         assertReached("terms");
         assertReached("game");

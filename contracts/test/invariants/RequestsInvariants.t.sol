@@ -156,7 +156,7 @@ contract RequestsInvariantsTest is RequestsTest, InvariantTest {
         assertMoney();
     }
 
-    function afterInvariant() public {
+    function afterInvariant() public logged {
         assertReached("request");
         assertReached("answered");
         assertReached("withheld");
