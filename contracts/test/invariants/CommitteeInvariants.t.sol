@@ -135,6 +135,7 @@ contract CommitteeInvariantsTest is NativeTest, InvariantTest {
         rollTo(committee.voteOf(game).revealDeadline + 1, 0);
         disputes.decide(game, positionOf(game), "");
         _checkEnd(game);
+        reach("vote");
     }
 
     function _commitVotes(bytes32 game, uint16 how) private {
