@@ -20,6 +20,11 @@ abstract contract OpponentsTest is GamesTest {
         return _seed % n;
     }
 
+    /// @dev Something that no contract may allow happened.
+    function flawed(string memory what) internal virtual {
+        revert(what);
+    }
+
     /// @param w What the defendant computed.
     function moveAgainst(bytes32 game, World memory w, bool asChallenger) internal {
         bytes32 state = disputes.stateOf(game);
@@ -32,7 +37,7 @@ abstract contract OpponentsTest is GamesTest {
         }
         // Whatever it was, the game went on by its rules, or not at all.
         if (turnOf(game) != IDisputes.Turn.Over && disputes.stateOf(game) == state) {
-            assertEq(disputes.bondsHeld(), bonds);
+            if (disputes.bondsHeld() != bonds) flawed("a game that went nowhere moved money");
         }
     }
 
@@ -90,7 +95,7 @@ abstract contract OpponentsTest is GamesTest {
         bytes32[] memory list = new bytes32[](1 << listDepth(p));
         list[roll(list.length)] = bytes32(roll(1000));
         try disputes.postList(game, p, list) {
-            revert("a forged list");
+            flawed("a forged list");
         } catch {}
     }
 
@@ -100,7 +105,7 @@ abstract contract OpponentsTest is GamesTest {
         (bytes32 root, bytes32[] memory proof) = (rootOf(leaves), proofOf(leaves, p.count - 1));
         vm.prank(miner.operator);
         try disputes.enterFresh(game, p, root, proof, "") {
-            revert("a table that ends elsewhere");
+            flawed("a table that ends elsewhere");
         } catch {}
     }
 

@@ -17,7 +17,9 @@ import {Vm} from "forge-std/Vm.sol";
 contract CommitteeInvariantsTest is NativeTest, InvariantTest {
     Submission private _claim;
     bool private _handedIn;
+    /// Those that are open, and all.
     bytes32[] private _games;
+    bytes32[] private _all;
     mapping(bytes32 game => uint64) private _opened;
     mapping(bytes32 game => IDisputes.Outcome) private _outcomes;
     mapping(bytes32 game => mapping(uint256 slot => uint256)) private _votes;
@@ -38,7 +40,7 @@ contract CommitteeInvariantsTest is NativeTest, InvariantTest {
         _claim = native();
         commitSubmission(_claim);
         openBooks();
-        bytes4[] memory actions = new bytes4[](16);
+        bytes4[] memory actions = new bytes4[](17);
         actions[0] = this.actOpen.selector;
         actions[1] = this.actBisect.selector;
         actions[2] = this.actBisect.selector;
@@ -53,8 +55,9 @@ contract CommitteeInvariantsTest is NativeTest, InvariantTest {
         actions[11] = this.actResume.selector;
         actions[12] = this.actAnnounce.selector;
         actions[13] = this.actUnbond.selector;
-        actions[14] = this.actVoteThrough.selector;
+        actions[14] = this.actWhole.selector;
         actions[15] = this.actBisect.selector;
+        actions[16] = this.actWhole.selector;
         target(actions);
     }
 
@@ -70,6 +73,11 @@ contract CommitteeInvariantsTest is NativeTest, InvariantTest {
         InvariantTest.noted(log);
         if (log.emitter != address(disputes) || log.topics[0] != IDisputes.GameOver.selector) return;
         (_outcomes[log.topics[1]],,) = abi.decode(log.data, (IDisputes.Outcome, uint256, uint256));
+        for (uint256 i = 0; i < _games.length; ++i) {
+            if (_games[i] != log.topics[1]) continue;
+            _games[i] = _games[_games.length - 1];
+            _games.pop();
+        }
     }
 
     function fingerprint() internal view override returns (bytes32 all) {
@@ -87,20 +95,27 @@ contract CommitteeInvariantsTest is NativeTest, InvariantTest {
     // ---------------------------------------------------------------- actions
 
     function actOpen(uint8 extra) external logged {
-        uint256 open_ = 0;
-        for (uint256 i = 0; i < _games.length; ++i) {
-            if (disputes.lastBlockOf(_games[i]) != 0) ++open_;
-        }
-        if (open_ > 2 || extra % 3 == 0) revert("enough");
-        bytes32 game = open(hunter, _claim, bytes32(++_salt));
+        if (_games.length > 2 || extra % 3 == 0) revert("enough");
+        _open();
+    }
+
+    function _open() private returns (bytes32 game) {
+        game = open(hunter, _claim, bytes32(++_salt));
         _games.push(game);
+        _all.push(game);
         _opened[game] = epochs.blockNumber();
     }
 
     /// @dev To the point where the committee is asked; both sides are quick here.
     function actBisect(uint8 which, uint8 interval) external logged {
-        bytes32 game = _game(which);
-        if (turnOf(game) == IDisputes.Turn.DefendantPosts && positionOf(game).level == 0) {
+        _bisect(_game(which), interval);
+    }
+
+    function _bisect(bytes32 game, uint8 interval) private {
+        uint64 last = disputes.lastBlockOf(game);
+        if (last != 0 && epochs.blockNumber() > last) {
+            disputes.resolveTimeout(game, positionOf(game));
+        } else if (turnOf(game) == IDisputes.Turn.DefendantPosts && positionOf(game).level == 0) {
             bisect(game, 1 + interval % 3);
         } else if (turnOf(game) == IDisputes.Turn.ChallengerPicks) {
             pickChild(game, positionOf(game).level == 0 ? 1 + interval % 3 : 0);
@@ -125,17 +140,21 @@ contract CommitteeInvariantsTest is NativeTest, InvariantTest {
         _commitVotes(_game(which), how);
     }
 
-    /// @dev All of a vote, in time.
-    function actVoteThrough(uint8 which, uint16 how, uint8 whom) external logged {
-        bytes32 game = _game(which);
-        if (committee.voteOf(game).commitDeadline == 0) disputes.decide(game, positionOf(game), "");
-        _commitVotes(game, how);
+    /// @dev A whole game, in time.
+    function actWhole(uint256 seed) external logged {
+        bytes32 game = _open();
+        seed = uint256(keccak256(abi.encode(seed)));
+        _bisect(game, uint8(seed));
+        if (turnOf(game) == IDisputes.Turn.ChallengerPicks) _bisect(game, uint8(seed));
+        if (turnOf(game) == IDisputes.Turn.ChallengerPicks) _bisect(game, uint8(seed));
+        disputes.decide(game, positionOf(game), "");
+        reach("vote");
+        _commitVotes(game, uint16(seed >> 8));
         rollTo(committee.voteOf(game).commitDeadline + 1, 0);
-        _revealVotes(game, whom);
+        _revealVotes(game, seed >> 24 | seed >> 32);
         rollTo(committee.voteOf(game).revealDeadline + 1, 0);
         disputes.decide(game, positionOf(game), "");
         _checkEnd(game);
-        reach("vote");
     }
 
     function _commitVotes(bytes32 game, uint16 how) private {
@@ -154,10 +173,11 @@ contract CommitteeInvariantsTest is NativeTest, InvariantTest {
     }
 
     function actRevealVotes(uint8 which, uint8 whom) external logged {
-        _revealVotes(_game(which), whom);
+        _revealVotes(_game(which), uint256(keccak256(abi.encode(which, whom))));
     }
 
-    function _revealVotes(bytes32 game, uint8 whom) private {
+    /// @param whom A bit for each validator.
+    function _revealVotes(bytes32 game, uint256 whom) private {
         ICommittee.Vote memory vote = committee.voteOf(game);
         bool inTime = epochs.blockNumber() > vote.commitDeadline && epochs.blockNumber() <= vote.revealDeadline
             && !epochs.paused();
@@ -174,7 +194,7 @@ contract CommitteeInvariantsTest is NativeTest, InvariantTest {
     }
 
     function actFine(uint8 which, uint8 who) external logged {
-        (bytes32 game, uint32 slot) = (_game(which), who % uint32(VALIDATORS));
+        (bytes32 game, uint32 slot) = (_all[which % _all.length], who % uint32(VALIDATORS));
         committee.fineVoter(game, slot);
         expect(9, !_fined[game][slot], "fined twice");
         _fined[game][slot] = true;
@@ -208,15 +228,14 @@ contract CommitteeInvariantsTest is NativeTest, InvariantTest {
     // ---------------------------------------------------------------- invariants
 
     function invariant_7_and_9_everyVoteEndsByItsBoundOnceAndForEver() public view {
-        uint256 open_ = 0;
         for (uint256 i = 0; i < _games.length; ++i) {
             bytes32 game = _games[i];
             uint64 bound_ = _opened[game] + disputes.longestGameBlocks();
             assertLe(disputes.lastBlockOf(game), bound_);
             assertLe(committee.voteOf(game).revealDeadline, bound_);
-            if (endings[game] == 0) ++open_;
+            assertEq(endings[game], 0);
         }
-        assertEq(vault.locksOf(miner.account), open_);
+        assertEq(vault.locksOf(miner.account), _games.length);
         assertMoney();
     }
 
@@ -227,17 +246,19 @@ contract CommitteeInvariantsTest is NativeTest, InvariantTest {
         sync();
         uint64 last = epochs.blockNumber();
         for (uint256 i = 0; i < _games.length; ++i) {
-            if (endings[_games[i]] == 0) last = _opened[_games[i]] + disputes.longestGameBlocks();
+            uint64 bound_ = _opened[_games[i]] + disputes.longestGameBlocks();
+            if (bound_ > last) last = bound_;
         }
         rollTo(last + 1, 2);
         if (epochs.paused()) endPause();
-        for (uint256 i = 0; i < _games.length; ++i) {
-            bytes32 game = _games[i];
-            if (endings[game] != 0) continue;
+        while (_games.length != 0) {
+            bytes32 game = _games[0];
             bytes memory data = turnOf(game) == IDisputes.Turn.JudgeDecides
                 ? abi.encodeCall(IDisputes.decide, (game, positionOf(game), ""))
                 : abi.encodeCall(IDisputes.resolveTimeout, (game, positionOf(game)));
             assertTrue(tryAs(address(0xa11), address(disputes), data), "a game without an end");
+            sync();
+            assertTrue(_games.length == 0 || _games[0] != game, "a game goes on");
         }
         sync();
         assertEq(vault.locksOf(miner.account), 0);
