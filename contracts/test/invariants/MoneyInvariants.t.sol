@@ -89,7 +89,7 @@ contract MoneyInvariantsTest is InvariantTest {
     }
 
     /// @dev Everything that holds an exit, one after the other: the settlement, the unlock time to the second, games.
-    function actOutlast(uint8 who) external logged {
+    function actOutlast(uint8 who, bool settlesFirst) external logged {
         address account = _account(who);
         if (epochs.paused()) endPause();
         (, uint64 unlock) = vault.unbondingOf(account);
@@ -102,17 +102,21 @@ contract MoneyInvariantsTest is InvariantTest {
             (, unlock) = vault.unbondingOf(account);
         }
         if (unlock > epochs.time()) goTo(unlock);
-        uint64 settles = exitEpoch[account];
-        while (rewards.nextEpoch() <= settles) {
-            expect(2, !_withdraws(account), "before the settlement");
-            rewards.voidEpoch(rewards.nextEpoch());
-        }
+        if (settlesFirst) _settleExit(account);
         if (unlock == epochs.time()) {
             expect(2, !_withdraws(account), "at the unlock time");
             super.goTo(unlock + 1);
         }
+        _settleExit(account);
         bool free = _locks[account] == 0;
         expect(2, _withdraws(account) == free, free ? "a free stake is held back" : "a held stake left");
+    }
+
+    function _settleExit(address account) private {
+        while (rewards.nextEpoch() <= exitEpoch[account]) {
+            expect(2, !_withdraws(account), "before the settlement");
+            rewards.voidEpoch(rewards.nextEpoch());
+        }
     }
 
     function _withdraws(address account) private returns (bool) {
