@@ -5,20 +5,17 @@ import {IDisputes} from "../src/interfaces/IDisputes.sol";
 import {Position} from "../src/interfaces/IJudge.sol";
 import {Submission} from "../src/interfaces/ISubmission.sol";
 import {Fault} from "../src/interfaces/IVerdicts.sol";
-import {GamesTest} from "./base/GamesTest.sol";
+import {OpponentsTest} from "./base/OpponentsTest.sol";
 
 /// @notice Random programs, random lies, random opponents, several games at once: the honest side wins each of them,
 /// whatever the other one does, and however long both take within their time.
-contract GamesFuzzTest is GamesTest {
+contract GamesFuzzTest is OpponentsTest {
     /// After so many steps the opponent only stalls, so that each run ends.
     uint256 private constant LIVELY = 300;
 
-    uint256 private _seed;
     bytes32[] private _games;
     World private _world;
     bool private _honestDefends;
-    /// A table of operators that the liar made up in a game, instead of computing one: it may tell each game another.
-    mapping(bytes32 game => bytes32[]) private _madeUp;
 
     /// forge-config: default.fuzz.runs = 64
     /// forge-config: long.fuzz.runs = 5000
@@ -43,7 +40,7 @@ contract GamesFuzzTest is GamesTest {
     /// forge-config: default.fuzz.runs = 64
     /// forge-config: long.fuzz.runs = 5000
     function testFuzz_play_honestChallengerAlwaysWins(uint256 seed) public {
-        _seed = seed;
+        useSeed(seed);
         World memory liar;
         // Every lie but the one past the trace's leaves, which fill their tree here.
         liar.lie = Lie([1, 2, 3, 5, 6][roll(5)]);
@@ -69,7 +66,7 @@ contract GamesFuzzTest is GamesTest {
     // ---------------------------------------------------------------- the run
 
     function setUpGames(uint256 seed, World memory w, bool honestDefends) private {
-        _seed = seed;
+        useSeed(seed);
         if (honestDefends) {
             shape.ops = uint32(1 + roll(40));
             shape.elements = uint32(1 + roll(6));
@@ -85,11 +82,6 @@ contract GamesFuzzTest is GamesTest {
         }
     }
 
-    function roll(uint256 n) private returns (uint256) {
-        _seed = uint256(keccak256(abi.encode(_seed)));
-        return _seed % n;
-    }
-
     function play() private {
         for (uint256 step = 0;; ++step) {
             (bytes32 game, bool any) = someGame();
@@ -102,7 +94,7 @@ contract GamesFuzzTest is GamesTest {
                 disputes.resolveTimeout(game, positionOf(game));
             } else if (step < LIVELY && roll(40) != 0) {
                 if (roll(4) == 0) waitABit();
-                else moveAgainst(game);
+                else moveAgainst(game, _world, _honestDefends);
             } else {
                 waitABit();
             }
@@ -143,102 +135,5 @@ contract GamesFuzzTest is GamesTest {
         } else {
             assertTrue(answer(game, _world));
         }
-    }
-
-    // ---------------------------------------------------------------- opponents
-
-    function moveAgainst(bytes32 game) private {
-        bytes32 state = disputes.stateOf(game);
-        uint256 bonds = disputes.bondsHeld();
-        if (_honestDefends) {
-            if (turnOf(game) == IDisputes.Turn.ChallengerProves) proveAtRandom(game);
-            else pickAtRandom(game);
-        } else {
-            lie(game);
-        }
-        // Whatever it was, the game went on by its rules, or not at all.
-        if (turnOf(game) != IDisputes.Turn.Over && disputes.stateOf(game) == state) {
-            assertEq(disputes.bondsHeld(), bonds);
-        }
-    }
-
-    function pickAtRandom(bytes32 game) private {
-        Position memory p = positionOf(game);
-        bytes32[] memory list = listed[p.node][1 << listDepth(p)];
-        uint256 child = roll(list.length);
-        bytes32 node = list[child];
-        bytes32[] memory siblings = proofOf(list, child);
-        uint256 nonsense = roll(8);
-        if (nonsense == 0) child = roll(2 * list.length);
-        if (nonsense == 1) node = bytes32(roll(type(uint256).max));
-        if (nonsense == 2 && siblings.length != 0) siblings[roll(siblings.length)] = bytes32(roll(1000));
-        if (nonsense == 3) ++p.depth;
-        // A place that holds nothing may be refused, and so is nonsense.
-        vm.prank(hunter);
-        try disputes.pick(game, p, uint64(child), node, siblings, "") {
-            sync();
-        } catch {}
-    }
-
-    function proveAtRandom(bytes32 game) private {
-        Position memory p = positionOf(game);
-        bytes memory proof = evidenceOfDefender(p);
-        if (roll(2) == 0 && proof.length != 0) proof[roll(proof.length)] ^= 0x01;
-        try disputes.decide(game, p, proof) {} catch {}
-    }
-
-    /// @dev Even with the defendant's help the judge finds nothing.
-    function evidenceOfDefender(Position memory p) private view returns (bytes memory) {
-        if (p.level == 1) return abi.encode(submission(honest()));
-        return evidence(honest(), p);
-    }
-
-    function lie(bytes32 game) private {
-        Position memory p = positionOf(game);
-        uint256 choice = roll(6);
-        if (turnOf(game) == IDisputes.Turn.DefendantPosts) {
-            if (choice == 0) return lieAboutAList(game, p);
-            if (p.level == 1 && _madeUp[game].length != 0) {
-                disputes.postList(game, p, listBelow(_madeUp[game], p));
-                return sync();
-            }
-        } else if (p.level == 1 && choice < 2 && _madeUp[game].length == 0) {
-            return choice == 0 ? enterWithoutTheLeaf(game, p) : makeUpATable(game, p);
-        }
-        // Where it has no answer it can only stall.
-        if (p.level == 2 && _madeUp[game].length != 0) return;
-        answer(game, _world);
-    }
-
-    function lieAboutAList(bytes32 game, Position memory p) private {
-        bytes32[] memory list = new bytes32[](1 << listDepth(p));
-        list[roll(list.length)] = bytes32(roll(1000));
-        try disputes.postList(game, p, list) {
-            revert("a forged list");
-        } catch {}
-    }
-
-    function enterWithoutTheLeaf(bytes32 game, Position memory p) private {
-        bytes32[] memory leaves = operatorLeaves(honest(), p.picks[0]);
-        if (leaves[p.count - 1] == p.node) return;
-        (bytes32 root, bytes32[] memory proof) = (rootOf(leaves), proofOf(leaves, p.count - 1));
-        vm.prank(miner.operator);
-        try disputes.enterFresh(game, p, root, proof, "") {
-            revert("a table that ends elsewhere");
-        } catch {}
-    }
-
-    function makeUpATable(bytes32 game, Position memory p) private {
-        bytes32[] memory leaves = new bytes32[](1 << depthOf(p.count));
-        for (uint256 i = 0; i + 1 < p.count; ++i) {
-            leaves[i] = keccak256(abi.encode("made up", game, i));
-        }
-        leaves[p.count - 1] = p.node;
-        enterFresh(game, p, leaves);
-        _madeUp[game] = leaves;
-    }
-
-    function depthOf(uint256 leaves) private pure returns (uint256 depth) {
-        while ((uint256(1) << depth) < leaves) ++depth;
     }
 }

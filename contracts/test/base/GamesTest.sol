@@ -287,6 +287,7 @@ abstract contract GamesTest is RunTest {
     function sync() internal {
         Vm.Log[] memory logs = vm.getRecordedLogs();
         for (uint256 i = 0; i < logs.length; ++i) {
+            noted(logs[i]);
             if (logs[i].emitter != address(disputes)) continue;
             if (logs[i].topics[0] == IDisputes.Moved.selector) {
                 (Position memory p,,) = abi.decode(logs[i].data, (Position, IDisputes.Turn, uint64));
@@ -297,6 +298,9 @@ abstract contract GamesTest is RunTest {
             }
         }
     }
+
+    /// @dev For those that keep books of all events.
+    function noted(Vm.Log memory log) internal virtual {}
 
     function positionOf(bytes32 game) internal view returns (Position memory) {
         return abi.decode(shown[game], (Position));

@@ -313,7 +313,7 @@ abstract contract SettlementTest is RunTest {
 
     function finalise(uint64 epoch) internal {
         IRewardsDistributor.Post memory last = newest();
-        if (last.windowEnds >= block.timestamp) goTo(last.windowEnds + 1);
+        if (last.windowEnds >= epochs.time()) goTo(last.windowEnds + 1);
         rewards.finaliseSettlement(epoch, last.attempt);
     }
 
