@@ -1,30 +1,28 @@
 """Recomputing a miner's round from public data: the only way to find work that was not done.
 
-In native mode a mismatch is no proof for a contract: it is reported, with what differs. The same
-machine and thread settings give the same bits; another machine may not, and the report says so.
+In native mode a mismatch is no proof for a contract: it is reported, with what differs, and may go to
+a game whose last step validators vote on. The same machine and thread settings give the same bits;
+another machine may not, and the report says so.
 """
 
 from __future__ import annotations
 
-import asyncio
 import logging
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from functools import partial
 
-from node.accepted import AcceptedWork
-from node.contents import read_local
+from hunter.charges import Charge
 from node.follower import Step
 from node.node import Node
+from node.replayer import Replayer, claim_of
 from protocol import canonical, record
-from protocol.assignment import assigned_samples
 from protocol.beacon import Draw, seed_from
-from protocol.errors import Rejected
+from protocol.errors import Rejected, Retryable
 from protocol.ids import Address, Round
-from protocol.submission import Publication, Submission
+from protocol.submission import Submission
 from training.errors import TrainingDiverged
-from training.inner import train_round
-from training.local_state import LocalState
 from training.parameters import Parameters
+from training.replay import Replay
 
 logger = logging.getLogger(__name__)
 
@@ -39,80 +37,73 @@ class Finding:
     what: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Audit:
+    """A finding, and the charge that could be made of it; None if our own work went astray."""
+
+    finding: Finding
+    charge: Charge | None
+
+
 class Auditor:
-    """Recomputes one accepted miner per round, drawn from the evaluation beacon and our key."""
+    """Recomputes some accepted miners of each round, drawn from the evaluation beacon and our key.
 
-    def __init__(self, node: Node) -> None:
+    Args:
+        count: how many at most.
+    """
+
+    def __init__(self, node: Node, *, count: int = 1) -> None:
         self._node = node
-        self._accepted = AcceptedWork(
-            chain=node.chain, exchange=node.exchange, spec=node.run_file.spec, me=node.me
-        )
+        self._count = count
+        self._replayer = Replayer(node)
 
-    async def audit(self, step: Step) -> Finding | None:
-        """Audits a concluded round; None if nobody was accepted.
+    async def audit(self, step: Step) -> AsyncIterator[Audit]:
+        """Audits a concluded round, miner by miner; those whose data can't be had are left out."""
+        facts, accepted = step.facts, step.outcome.accepted
+        if facts.evaluation is None:
+            return
+        draw, slots = Draw(seed_from(facts.evaluation, "audit", self._node.me)), sorted(accepted)
+        for place in draw.sample(len(slots), min(self._count, len(slots))):
+            try:
+                yield await self._audit(accepted[slots[place]], step.before)
+            except (Retryable, Rejected) as error:
+                logger.info("round %d: not audited: %s", step.outcome.round, error)
 
-        Raises:
-            Retryable: the miner's data can't be had just now.
-        """
-        facts, node = step.facts, self._node
-        if facts.evaluation is None or not step.outcome.accepted:
-            return None
-        draw = Draw(seed_from(facts.evaluation, "audit", node.me))
-        slots = sorted(step.outcome.accepted)
-        submission = step.outcome.accepted[slots[draw.below(len(slots))]]
-        local = await self._local_in(submission)
-        finding = await asyncio.to_thread(self._recompute, submission, step.before, local)
+    async def _audit(self, submission: Submission, params: Parameters) -> Audit:
+        node = self._node
+        start = await self._replayer.start_of(submission, params=params)
+        charge = None
+        try:
+            done = await self._replayer.replay(start)
+        except TrainingDiverged as error:
+            finding = _finding(submission, f"diverges: {error}")
+        else:
+            finding = _compare(submission, done, trace_every=node.run_file.spec.inner.trace_every)
+            charge = await self._charge(submission, done)
         node.board.put(f"audits/{finding.round}", node.me, canonical.dumps(record.to_json(finding)))
         level = logging.INFO if finding.matches else logging.WARNING
         logger.log(level, "round %d: audit of %s: %s", finding.round, finding.miner, finding.what)
-        return finding
+        return Audit(finding=finding, charge=charge)
 
-    async def _local_in(self, submission: Submission) -> LocalState:
-        """The local state that the miner says it started from."""
-        spec = self._node.run_file.spec
-        if submission.local_from_round == 0:
-            return LocalState.zeros(spec.model)
-        before = (await self._accepted.of(submission.local_from_round)).get(submission.miner)
-        if before is None or before.local_out != submission.local_in:
-            raise Rejected(f"local state of {submission.miner} is out of line")
-        publication = await self._publication(before)
-        mirrors = await self._node.chain.validator_endpoints()
-        read = partial(read_local, submission=before, spec=spec)
-        _, local = await self._node.exchange.content(publication, "local", mirrors, read)
-        return local
+    def close(self) -> None:
+        """Stops the thread."""
+        self._replayer.close()
 
-    async def _publication(self, submission: Submission) -> Publication:
-        versions = self._node.exchange.versions(submission.round)[submission.miner]
-        return versions[submission.digest(self._node.run_file.domain)]
+    async def _charge(self, submission: Submission, done: Replay) -> Charge | None:
+        digest = submission.digest(self._node.run_file.domain)
+        publication = await self._replayer.publication(submission.round, digest)
+        if publication is None:
+            return None
+        return Charge(signed=publication.signed, mine=claim_of(done))
 
-    def _recompute(self, submission: Submission, params: Parameters, local: LocalState) -> Finding:
-        node, spec = self._node, self._node.run_file.spec
-        samples = assigned_samples(
-            run=node.run_file.run,
-            round_=submission.round,
-            beacon=submission.beacon,
-            miner=submission.miner,
-            count=spec.chain.samples_per_round,
-            train_samples=spec.data.train_samples,
-        )
-        inner = spec.inner
-        try:
-            done = train_round(
-                params=params,
-                local=local,
-                samples=node.dataset.samples(samples).reshape(inner.steps, inner.batch, -1),
-                model=spec.model,
-                inner=inner,
-                codec=spec.codec,
-                initial_root=submission.initial_root,
-            )
-        except TrainingDiverged as error:
-            return self._finding(submission, matches=False, what=f"diverges: {error}")
-        if done.payload_root != submission.payload_root:
-            return self._finding(submission, matches=False, what="another payload than handed in")
-        if done.trace_root != submission.trace_root:
-            return self._finding(submission, matches=False, what="another trace than handed in")
-        return self._finding(submission, matches=True, what="recomputed to the bit")
 
-    def _finding(self, submission: Submission, *, matches: bool, what: str) -> Finding:
-        return Finding(round=submission.round, miner=submission.miner, matches=matches, what=what)
+def _compare(submission: Submission, done: Replay, *, trace_every: int) -> Finding:
+    if done.encoded.payload.root() != submission.payload_root:
+        return _finding(submission, "another payload than handed in")
+    if done.trace_root(trace_every=trace_every) != submission.trace_root:
+        return _finding(submission, "another trace than handed in")
+    return _finding(submission, "recomputed to the bit", matches=True)
+
+
+def _finding(submission: Submission, what: str, *, matches: bool = False) -> Finding:
+    return Finding(round=submission.round, miner=submission.miner, matches=matches, what=what)

@@ -1,10 +1,17 @@
-"""The hunter's cases, in the journal from the moment that the evidence is found."""
+"""The hunter's cases, in the journal from the moment that the evidence is found.
+
+A closed case keeps its evidence, so that it can be shown afterwards. Cases of earlier versions, which knew two kinds and one case per
+miner and round, are read as they were stored, and keep the names that their challenges were committed under.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ledger.contracts.faults import EquivocationEvidence, Evidence, WrongDataEvidence
+from hunter import evidence_json
+from ledger.contracts.evidence import EquivocationEvidence, Evidence, WrongDataEvidence, kind_of
+from ledger.contracts.verdicts import Fault
 from node.journal import Journal
 from protocol import canonical, record
 from protocol.errors import Bug
@@ -12,38 +19,19 @@ from protocol.ids import Address, Hash32, Round
 from protocol.submission import SignedSubmission, Submission
 
 _INDEX = "cases"
+_OVER, _UNSOUND = b"\1", b"\2"
+_OLD_KINDS = (Fault.EQUIVOCATION, Fault.WRONG_DATA)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """One fault of one miner in one round. The contract judges each (miner, round) once."""
+    """One fault of one miner in one round. `key` names the case."""
 
+    key: str
     miner: Address
     round: Round
+    kind: Fault
     evidence: Evidence
-
-    @property
-    def key(self) -> str:
-        """Names the case."""
-        return f"{self.miner}/{self.round}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Signed:
-    """A signed submission as JSON text and hex."""
-
-    submission: str
-    signature: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Stored:
-    """Evidence as it is stored; `index` is -1 for an equivocation."""
-
-    signed: tuple[_Signed, ...]
-    index: int
-    claimed: tuple[Hash32, ...]
-    true: tuple[Hash32, ...]
 
 
 class CaseBook:
@@ -51,20 +39,26 @@ class CaseBook:
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
+        self._keys = self._stored_keys()
         self._open: dict[str, Case] = {}
-        for key in self._keys():
-            stored = journal.noted(f"case/{key}")
-            if stored:
-                case = _case(_from_bytes(stored))
-                self._open[case.key] = case
+        for key in self._keys:
+            case = None if self._is_closed(key) else self._case(key)
+            if case is not None:
+                self._open[key] = case
 
     def add(self, evidence: Evidence) -> bool:
-        """Opens a case, durably; returns False if there is or was one for this miner and round."""
-        case = _case(evidence)
-        if case.key in self._keys():
+        """Opens a case, durably; returns False if there is or was one for this miner, round and kind, with sound evidence or this."""
+        case, data = _case(_new_key(evidence), evidence), evidence_json.to_bytes(evidence)
+        old_key = _old_key(case.miner, case.round)
+        if case.kind in _OLD_KINDS and old_key in self._keys:
             return False
-        self._journal.note(f"case/{case.key}", _to_bytes(evidence))
-        self._journal.note(_INDEX, canonical.dumps([*self._keys(), case.key]))
+        if case.key in self._keys and not self._is_better(case.key, data):
+            return False
+        self._journal.note(f"case/{case.key}", data)
+        self._journal.forget(f"closed/{case.key}")
+        if case.key not in self._keys:
+            self._journal.note(_INDEX, canonical.dumps([*self._keys, case.key]))
+            self._keys.append(case.key)
         self._open[case.key] = case
         return True
 
@@ -72,12 +66,35 @@ class CaseBook:
         """The cases to be pursued."""
         return list(self._open.values())
 
+    def all_cases(self) -> list[Case]:
+        """Every case whose evidence is still here, in the order in which they were opened."""
+        return [case for case in map(self._case, self._keys) if case is not None]
+
     def close(self, case: Case) -> None:
         """Ends a case, proven or lost."""
-        self._journal.note(f"case/{case.key}", b"")
+        self._end(case, _OVER)
+
+    def drop(self, case: Case) -> None:
+        """Ends a case whose evidence would be refused; nothing was at stake, and other evidence opens it again."""
+        self._end(case, _UNSOUND)
+
+    def _end(self, case: Case, how: bytes) -> None:
+        self._journal.note(f"closed/{case.key}", how)
         self._open.pop(case.key, None)
 
-    def _keys(self) -> list[str]:
+    def _is_better(self, key: str, data: bytes) -> bool:
+        unsound = self._journal.noted(f"closed/{key}") == _UNSOUND
+        return unsound and self._journal.noted(f"case/{key}") != data
+
+    def _is_closed(self, key: str) -> bool:
+        return bool(self._journal.noted(f"closed/{key}"))
+
+    def _case(self, key: str) -> Case | None:
+        """None for a case that an earlier version closed: it dropped the evidence."""
+        stored = self._journal.noted(f"case/{key}")
+        return _case(key, _from_bytes(stored)) if stored else None
+
+    def _stored_keys(self) -> list[str]:
         index = self._journal.noted(_INDEX)
         value = canonical.loads(index) if index else []
         if not isinstance(value, list):
@@ -85,32 +102,57 @@ class CaseBook:
         return [str(key) for key in value]
 
 
-def _case(evidence: Evidence) -> Case:
-    signed = evidence.first if isinstance(evidence, EquivocationEvidence) else evidence.signed
-    return Case(miner=signed.submission.miner, round=signed.submission.round, evidence=evidence)
+def _case(key: str, evidence: Evidence) -> Case:
+    accused = evidence.accused.submission
+    return Case(
+        key=key,
+        miner=accused.miner,
+        round=accused.round,
+        kind=kind_of(evidence),
+        evidence=evidence,
+    )
 
 
-def _to_bytes(evidence: Evidence) -> bytes:
-    if isinstance(evidence, EquivocationEvidence):
-        stored = _Stored(
-            signed=(_sign_out(evidence.first), _sign_out(evidence.second)),
-            index=-1,
-            claimed=(),
-            true=(),
-        )
-    else:
-        stored = _Stored(
-            signed=(_sign_out(evidence.signed),),
-            index=evidence.index,
-            claimed=(evidence.claimed_leaf, *evidence.claimed_proof),
-            true=(evidence.true_leaf, *evidence.true_proof),
-        )
-    return canonical.dumps(record.to_json(stored))
+def _new_key(evidence: Evidence) -> str:
+    accused = evidence.accused.submission
+    return f"{_old_key(accused.miner, accused.round)}/{kind_of(evidence).slug}"
+
+
+def _old_key(miner: Address, round_: Round) -> str:
+    return f"{miner}/{round_}"
+
+
+# -- what earlier versions stored ------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _OldSigned:
+    submission: str
+    signature: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _OldEvidence:
+    """`index` is -1 for an equivocation."""
+
+    signed: tuple[_OldSigned, ...]
+    index: int
+    claimed: tuple[Hash32, ...]
+    true: tuple[Hash32, ...]
 
 
 def _from_bytes(data: bytes) -> Evidence:
-    stored = record.from_json(_Stored, canonical.loads(data))
-    signed = [_sign_in(each) for each in stored.signed]
+    value = canonical.loads(data)
+    if isinstance(value, Mapping) and "version" in value:
+        return evidence_json.from_bytes(data)
+    stored = record.from_json(_OldEvidence, value)
+    signed = [
+        SignedSubmission(
+            submission=Submission.from_json(canonical.loads(each.submission.encode())),
+            signature=bytes.fromhex(each.signature),
+        )
+        for each in stored.signed
+    ]
     if stored.index < 0:
         return EquivocationEvidence(first=signed[0], second=signed[1])
     return WrongDataEvidence(
@@ -120,16 +162,4 @@ def _from_bytes(data: bytes) -> Evidence:
         claimed_proof=stored.claimed[1:],
         true_leaf=stored.true[0],
         true_proof=stored.true[1:],
-    )
-
-
-def _sign_out(signed: SignedSubmission) -> _Signed:
-    text = canonical.dumps(signed.submission.to_json()).decode()
-    return _Signed(submission=text, signature=signed.signature.hex())
-
-
-def _sign_in(stored: _Signed) -> SignedSubmission:
-    return SignedSubmission(
-        submission=Submission.from_json(canonical.loads(stored.submission.encode())),
-        signature=bytes.fromhex(stored.signature),
     )

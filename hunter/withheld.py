@@ -13,9 +13,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from hunter.evidence import wrong_leaf
+from hunter.evidence import bad_chunk, wrong_leaf
 from ledger.contracts.epochs import Ballot
-from ledger.contracts.faults import WrongDataEvidence
+from ledger.contracts.evidence import BadEncodingEvidence, WrongDataEvidence
 from ledger.contracts.requests import Item, ItemKind
 from ledger.errors import Reverted
 from ledger.event_types import Attested, ItemAnswered, ItemRequested, ItemWithheld
@@ -92,27 +92,43 @@ class Seeker:
                 await self._ask(want)
         await self._follow()
 
-    def evidence(self) -> list[WrongDataEvidence]:
-        """What the answers since the last call prove: data leaves other than those assigned."""
-        events = self._node.chain.events
+    def evidence(self) -> list[WrongDataEvidence | BadEncodingEvidence]:
+        """What the answers since the last call prove: data leaves other than those assigned, chunks that no encoder writes."""
         found = []
-        for event in events.events(ItemAnswered):
-            if event.id in self._read or event.item.kind is not ItemKind.DATA:
+        for event in self._node.chain.events.events(ItemAnswered):
+            if event.id in self._read or event.item.kind not in (ItemKind.DATA, ItemKind.PAYLOAD):
                 continue
             signed = self._signed(event)
             if signed is None:
                 continue
             self._read.add(event.id)
-            wrong = wrong_leaf(
-                signed,
-                event.item.index,
-                claimed=Hash32(event.opening.content),
-                proof=event.opening.proof,
-                dataset=self._node.dataset,
-            )
-            if wrong is not None:
-                found.append(wrong)
+            evidence = self._evidence_in(event, signed)
+            if evidence is not None:
+                found.append(evidence)
         return found
+
+    def _evidence_in(
+        self, event: ItemAnswered, signed: SignedSubmission
+    ) -> WrongDataEvidence | BadEncodingEvidence | None:
+        # Of an item that does not exist, the last leaf is shown.
+        opening, spec = event.opening, self._node.run_file.spec
+        if event.item.kind is ItemKind.PAYLOAD:
+            return bad_chunk(
+                signed,
+                opening.position,
+                leaf=opening.content,
+                proof=opening.proof,
+                codec=spec.codec,
+            )
+        if opening.position >= spec.chain.samples_per_round:
+            return None
+        return wrong_leaf(
+            signed,
+            opening.position,
+            claimed=Hash32(opening.content),
+            proof=opening.proof,
+            dataset=self._node.dataset,
+        )
 
     def is_waiting(self) -> bool:
         """Whether a request of ours is still open."""

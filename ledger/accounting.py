@@ -1,10 +1,9 @@
 """The books of a run: what its contracts hold in tokens against what they owe, to the unit, at one block.
 
 Held: token balances of all the run's contracts. Owed: active and unbonding stake of everybody who ever deposited, the
-distributor's bonds, unclaimed rewards, rollover and fees, the hunters' bonds, bounties that wait, and bonds and fees of data
-requests. Chore refunds that are not withdrawn
-stand on neither side: they are minted when they are. Tokens that somebody sent to a contract by mistake show as a
-difference.
+distributor's bonds, unclaimed rewards, rollover and fees, the hunters' and the games' bonds, bounties that wait, and bonds
+and fees of data requests. Chore refunds that are not withdrawn stand on neither side: they are minted when they are. Tokens
+that somebody sent to a contract by mistake show as a difference.
 """
 
 from __future__ import annotations
@@ -28,6 +27,7 @@ class Books:
     rewards: Units
     hunters_bonds: Units
     bounties: Units
+    games_bonds: Units
     requests: Units
 
     @property
@@ -52,6 +52,7 @@ class Books:
             "rewards": self.rewards,
             "faults": self.hunters_bonds,
             "verdicts": self.bounties,
+            "disputes": self.games_bonds,
             "requests": self.requests,
         }
 
@@ -86,5 +87,6 @@ async def books_at(
         rewards=owed.held(claimed),
         hunters_bonds=await contracts.faults.bonds_held(block=block),
         bounties=await contracts.verdicts.bounties_held(block=block),
+        games_bonds=await contracts.disputes.bonds_held(block=block),
         requests=await contracts.requests.held(block=block),
     )

@@ -10,6 +10,8 @@ from typing import cast
 from ledger import event_types
 from ledger.abi import AbiValue, contract_abi
 from ledger.contracts.base import Values
+from ledger.contracts.committee import Ruling
+from ledger.contracts.disputes import GameOutcome, Turn, position_from_abi
 from ledger.contracts.epochs import terms_from_abi
 from ledger.contracts.registry import Role
 from ledger.contracts.requests import item_from_abi, opening_from_abi, submission_from_abi
@@ -42,9 +44,10 @@ def decode_event(contract: str, log: LogRecord) -> Event | None:
 def event_kinds() -> Mapping[tuple[str, bytes], type[Event]]:
     """The class of each event, by contract and topic."""
     return {
-        (kind.CONTRACT, topic): kind
+        (contract, topic): kind
         for kind in all_events()
-        for topic, interface in contract_abi(kind.CONTRACT).events.items()
+        for contract in (kind.CONTRACT, *kind.ALSO)
+        for topic, interface in contract_abi(contract).events.items()
         if interface.name == kind.__name__
     }
 
@@ -62,12 +65,19 @@ def field_names(kind: type[Event]) -> list[str]:
     ]
 
 
-_KINDS: dict[str, Callable[[int], int]] = {"role": Role, "kind": Fault, "purpose": Purpose}
-
-
+_KINDS: dict[str, Callable[[int], int]] = {
+    "role": Role,
+    "kind": Fault,
+    "purpose": Purpose,
+    "turn": Turn,
+    "outcome": GameOutcome,
+    "ruling": Ruling,
+}
 _RECORDS: dict[str, Callable[[Values], object]] = {
+    "children": lambda values: tuple(values.hash(place) for place in range(len(values))),
     "item": item_from_abi,
     "opening": opening_from_abi,
+    "position": position_from_abi,
     "submission": submission_from_abi,
     "terms": terms_from_abi,
 }

@@ -249,6 +249,8 @@ def _event_sources(contracts: ContractAddresses) -> dict[Address, str]:
         contracts.rewards: "RewardsDistributor",
         contracts.faults: "ObjectiveFaults",
         contracts.verdicts: "Verdicts",
+        contracts.disputes: "Disputes",
+        contracts.committee: "Committee",
         contracts.requests: "DataRequests",
     }
 

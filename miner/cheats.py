@@ -15,8 +15,8 @@ from miner.behaviour import Behaviour
 from miner.work import Start, Trained, Work, Workbench
 from protocol.beacon import seed_from
 from protocol.errors import OperatorError
-from protocol.ids import Hash32
-from training.codec import Payload, encode
+from protocol.ids import Hash32, Round
+from training.codec import Payload, encode, scaled
 from training.local_state import LocalState
 from training.parameters import Parameters, initial_parameters, zeros
 from training.roots import local_root, state_root
@@ -87,7 +87,7 @@ class Equivocator(Behaviour):
     def work(self, bench: Workbench, start: Start) -> Sequence[Work]:
         """Honest work, and a second version of it with another payload."""
         trained = bench.train(start, start.assigned)
-        other = replace(trained, payload=_scaled(trained.payload, 0.5))
+        other = replace(trained, payload=scaled(trained.payload, 0.5))
         other = _with_true_ends(start, other)
         return [
             bench.submit(start, trained, start.assigned),
@@ -104,6 +104,47 @@ class WrongData(Behaviour):
         """The same few samples every time: the easiest to fit."""
         chosen = [index % 4 for index in range(len(start.assigned))]
         return [bench.submit(start, bench.train(start, chosen), chosen)]
+
+
+class WrongSpec(Behaviour):
+    """Does the assigned work, and signs that another spec is the run's."""
+
+    name = "wrong-spec"
+
+    def work(self, bench: Workbench, start: Start) -> Sequence[Work]:
+        """The right work under a spec that nobody registered."""
+        compute = replace(bench.spec.compute, threads=bench.spec.compute.threads + 1)
+        other = replace(bench, spec_hash=replace(bench.spec, compute=compute).hash())
+        return [other.submit(start, bench.train(start, start.assigned), start.assigned)]
+
+
+class LocalOutOfLine(Behaviour):
+    """Carries over what suits it: a fresh state as if its last round had given it, then the output of work that was not accepted."""
+
+    name = "local-out-of-line"
+
+    def __init__(self) -> None:
+        self._last: tuple[Round, Trained] | None = None
+
+    def work(self, bench: Workbench, start: Start) -> Sequence[Work]:
+        """Honest until there is something to carry over."""
+        if start.local_from != 0:
+            start = self._out_of_line(bench, start)
+        trained = bench.train(start, start.assigned)
+        self._last = start.round, trained
+        return [bench.submit(start, trained, start.assigned)]
+
+    def _out_of_line(self, bench: Workbench, start: Start) -> Start:
+        if self._last is None or self._last[0] == start.local_from:
+            fresh = LocalState.zeros(bench.spec.model)
+            return replace(start, local=fresh, local_root=local_root(fresh))
+        round_, trained = self._last
+        return replace(
+            start,
+            local=trained.local_out,
+            local_from=round_,
+            local_root=trained.local_out_root,
+        )
 
 
 class Lazy(Behaviour):
@@ -128,7 +169,7 @@ class Scaled(Behaviour):
     def work(self, bench: Workbench, start: Start) -> Sequence[Work]:
         """The honest update times the factor."""
         trained = bench.train(start, start.assigned)
-        louder = replace(trained, payload=_scaled(trained.payload, self._factor))
+        louder = replace(trained, payload=scaled(trained.payload, self._factor))
         return [bench.submit(start, _with_true_ends(start, louder), start.assigned)]
 
 
@@ -167,6 +208,8 @@ _KINDS: dict[str, Callable[[], Behaviour]] = {
     "noise": Noise,
     "equivocator": Equivocator,
     "wrong-data": WrongData,
+    "wrong-spec": WrongSpec,
+    "local-out-of-line": LocalOutOfLine,
     "stale": Stale,
     "late": Late,
     "zero": Zero,
@@ -192,10 +235,6 @@ def behaviour_named(kind: str) -> Behaviour:
 
 def _zero_payload(bench: Workbench) -> Payload:
     return encode(zeros(bench.spec.model), bench.spec.model, bench.spec.codec)
-
-
-def _scaled(payload: Payload, factor: float) -> Payload:
-    return replace(payload, scales=(payload.scales * np.float32(factor)).astype(np.float32))
 
 
 def _without_training(bench: Workbench, start: Start, payload: Payload) -> Trained:

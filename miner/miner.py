@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from ledger.errors import PAUSED, Reverted
 from miner.behaviour import Behaviour
 from miner.decide import MinerFacts, Step, next_step
+from miner.defender import Defender
 from miner.work import Start, Work, Workbench
 from node.answers import Answerer
 from node.chain import RunChain
@@ -77,14 +78,36 @@ class Miner:
         self._others: tuple[Payload, ...] = ()
         self._missed = Round(0)
         self._refused: set[Round] = set()
+        self._defender = Defender(node)
 
     async def run(self) -> None:
         """Works until cancelled, or until everything up to `last_epoch` is claimed."""
-        while not await self._is_done():
-            await self.step()
-            await self._node.wait()
+        try:
+            async with asyncio.TaskGroup() as group:
+                defence = group.create_task(self._defend())
+                while not await self._is_done():
+                    await self._work()
+                    await self._node.wait()
+                defence.cancel()
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Stops what `step` leaves running."""
+        self._defender.close()
 
     async def step(self) -> None:
+        """Both loops' work once, as far as there is something to do now."""
+        await self._work()
+        await self._defender.work()
+
+    async def _defend(self) -> None:
+        """Beside the work, which takes longer than a game waits for an answer."""
+        while True:
+            await self._defender.work()
+            await self._node.wait()
+
+    async def _work(self) -> None:
         """Catches up with the chain and does what there is to do now; what failed is tried again."""
         for concluded in await self._node.tick():
             self._learn(concluded)
@@ -276,6 +299,6 @@ class Miner:
         if self._last_epoch is None:
             return False
         settled = self._node.chain.settled()
-        if self._last_epoch not in settled:
+        if self._last_epoch not in settled or not self._defender.is_idle:
             return False
         return not await claim_rewards(self._node, send=False)

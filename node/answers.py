@@ -41,8 +41,10 @@ class Answerer:
         self._openers: dict[tuple[Hash32, ItemKind], Opener] = {}
 
     async def work(self) -> None:
-        """Answers what is ours to answer now, and withdraws what that earned."""
+        """Answers what is ours to answer now, and withdraws what that earned; not in a pause."""
         node = self._node
+        if node.chain.paused:
+            return
         pending = open_requests(node.chain.events)
         if pending:
             block = await node.chain.contracts.epochs.run_block()

@@ -28,6 +28,8 @@ from node.chores import (
     my_turn,
     overdue_pause,
 )
+from node.game_chores import GameFacts, ballots_of, game_chores
+from node.games import games_of
 from node.settlements import Settlements
 from protocol.beacon import Purpose
 from protocol.errors import Bug, Retryable
@@ -77,6 +79,7 @@ class Caretaker:
         else:
             time = chain.time
             chores = due_chores(await self._facts(), chain.clock)
+            chores += game_chores(await self._games())
         due = [
             chore
             for chore in chores
@@ -136,10 +139,36 @@ class Caretaker:
                 )
             case ChoreKind.VOID_EPOCH:
                 return contracts.rewards.void_epoch_call(Epoch(chore.number))
+            case ChoreKind.RESOLVE_GAME | ChoreKind.CLOSE_VOTE | ChoreKind.FINE_VOTER:
+                return self._game_call(chore)
             case ChoreKind.RESUME:
                 return contracts.epochs.resume_call()
             case ChoreKind.POST_SETTLEMENT:
                 raise Bug("posting a settlement needs its tree")
+
+    def _game_call(self, chore: Chore) -> Call:
+        contracts = self._chain.contracts
+        game = next(each for each in games_of(self._chain.events) if each.id == chore.game)
+        match chore.kind:
+            case ChoreKind.RESOLVE_GAME:
+                return contracts.disputes.resolve_timeout_call(game.id, game.position)
+            case ChoreKind.CLOSE_VOTE:
+                return contracts.disputes.decide_call(game.id, game.position)
+            case _:
+                return contracts.committee.fine_voter_call(game.id, Slot(chore.detail))
+
+    async def _games(self) -> GameFacts:
+        chain, ballots = self._chain, ballots_of(self._chain.events)
+        return GameFacts(
+            games=games_of(chain.events),
+            ballots=ballots,
+            validators={
+                ballot.epoch: frozenset((await chain.snapshot(ballot.epoch)).validators)
+                for ballot in ballots.values()
+            },
+            block=chain.run_block,
+            time=chain.time,
+        )
 
     async def _facts(self) -> ChoreFacts:
         chain = self._chain

@@ -76,7 +76,7 @@ class RunChain:
     """One run on one chain, kept up to date by `poll`.
 
     Attributes:
-        block: the newest block.
+        block: the newest block; `run_block` is its number less the blocks of all pauses, which games count by.
         time: its time less all pauses, which every deadline of the run compares with; it stands still in a pause.
         block_time: its time as the chain has it.
         paused_since: block time at which the pause under way started; None while the run goes on.
@@ -87,6 +87,7 @@ class RunChain:
         self.events = events
         self.clock = clock
         self.block = 0
+        self.run_block = 0
         self.time = 0
         self.block_time = 0
         self.paused_since: int | None = None
@@ -106,6 +107,8 @@ class RunChain:
         self.paused_since = started[-1].timestamp if len(started) > len(ended) else None
         paused_s = ended[-1].total_s if ended else 0
         self.time = (self.paused_since or self.block_time) - paused_s
+        block = self.block if self.paused_since is None else started[-1].block_number
+        self.run_block = block - (ended[-1].total_blocks if ended else 0)
 
     @property
     def paused(self) -> bool:

@@ -61,12 +61,21 @@ class Checkpoints:
         """The newest undamaged checkpoint on disk, with its round and state root."""
         for round_ in reversed(self._rounds()):
             for record in self._board.get(_topic(round_), _KEY):
-                root, ref = _parse(record, round_)
-                data = self._store.get(ref.digest)
-                if data is not None:
-                    params = from_blob(data, self._spec.model)
-                    if state_root(params) == root:
-                        return round_, root, params
+                root, _ = _parse(record, round_)
+                params = self.at(round_, root)
+                if params is not None:
+                    return round_, root, params
+        return None
+
+    def at(self, round_: Round, root: Hash32) -> Parameters | None:
+        """The model at the start of a round, if it was kept undamaged and has this root."""
+        for record in self._board.get(_topic(round_), _KEY):
+            claimed, ref = _parse(record, round_)
+            data = self._store.get(ref.digest) if claimed == root else None
+            if data is not None:
+                params = from_blob(data, self._spec.model)
+                if state_root(params) == root:
+                    return params
         return None
 
     def has(self, round_: Round) -> bool:

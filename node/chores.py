@@ -29,6 +29,9 @@ class ChoreKind(StrEnum):
     FINALISE_SETTLEMENT = "finalise-settlement"
     VOID_EPOCH = "void-epoch"
     RESOLVE_TIMEOUT = "resolve-timeout"
+    RESOLVE_GAME = "resolve-game"
+    CLOSE_VOTE = "close-vote"
+    FINE_VOTER = "fine-voter"
     RESUME = "resume"
     """The end of a pause that lasted as long as it may."""
     POST_SETTLEMENT = "post-settlement"
@@ -40,12 +43,13 @@ class Chore:
     """One chore that is due.
 
     Attributes:
-        number: the round of a beacon or root, the start of a pause, the epoch of everything else.
+        number: the round of a beacon, root or game, the start of a pause, the epoch of everything else.
         detail: the beacon's purpose, the validator slot, the challenged leaf, or 0.
         attempt: tells a repeated chore (an expired beacon, a second post) from its first try.
         cell: of a challenged leaf.
         opened: the second after which it could be done; of the chain's own clock where a pause is to end.
         root: the root to finalise.
+        game: the game that is stuck, or voted on.
     """
 
     kind: ChoreKind
@@ -55,10 +59,13 @@ class Chore:
     cell: int = 0
     opened: int
     root: Hash32 | None = None
+    game: Hash32 | None = None
 
     @property
     def key(self) -> str:
         """Names the chore in the outbox, so that it is sent once."""
+        if self.game is not None:
+            return f"{self.kind}/{self.game.hex()}/{self.detail}"
         return f"{self.kind}/{self.number}/{self.detail}/{self.attempt}/{self.cell}"
 
 
@@ -220,14 +227,19 @@ def _settlement_chores(facts: ChoreFacts, clock: RoundClock) -> Iterator[Chore]:
                 cell=challenge.cell,
                 opened=challenge.deadline,
             )
-    for post in facts.posts:
-        if post.is_right and not post.open_challenges and facts.time > post.window_ends:
-            yield Chore(
-                kind=ChoreKind.FINALISE_SETTLEMENT,
-                number=facts.next_epoch,
-                attempt=post.attempt,
-                opened=post.window_ends,
-            )
+    ripe = [
+        post
+        for post in facts.posts
+        if post.is_right and not post.open_challenges and facts.time > post.window_ends
+    ]
+    if ripe:  # the first of them closes the epoch
+        post = min(ripe, key=lambda post: post.window_ends)
+        yield Chore(
+            kind=ChoreKind.FINALISE_SETTLEMENT,
+            number=facts.next_epoch,
+            attempt=post.attempt,
+            opened=post.window_ends,
+        )
     if not facts.posts and facts.time > clock.settlement_void_at(facts.next_epoch):
         yield Chore(
             kind=ChoreKind.VOID_EPOCH,

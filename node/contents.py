@@ -29,7 +29,7 @@ def size_limits(spec: RunSpec) -> Mapping[str, int]:
     """The most bytes that a blob of each kind can have in this run."""
     tensors = 4 * parameter_count(spec.model)
     return {
-        "payload": chunk_layout(spec.model, spec.codec).payload_bytes + _HEADER_ALLOWANCE,
+        "payload": chunk_layout(spec.model, spec.codec).transport_bytes,
         "local": 3 * tensors + _HEADER_ALLOWANCE,
         "data": _HASH * spec.chain.samples_per_round,
         "trace": _TRACE_LEAF * trace_leaf_count(spec),

@@ -134,6 +134,24 @@ class Follower:
         )
         return Step(outcome=outcome, facts=facts, before=before, after=params, payloads=payloads)
 
+    async def model_at(self, round_: Round, root: Hash32) -> Parameters:
+        """The model at the start of a round, from memory, from disk or from whoever has it.
+
+        Args:
+            round_: the round, not later than `head`.
+            root: its agreed state root.
+
+        Raises:
+            NoCheckpoint: nobody delivers it just now.
+        """
+        if (round_, root) == (self.head, self.root):
+            return self.params
+        kept = await asyncio.to_thread(self._checkpoints.at, round_, root)
+        if kept is not None:
+            return kept
+        endpoints = await self._chain.validator_endpoints(without=self._me)
+        return await self._checkpoints.fetch(round_, root, endpoints)
+
     async def rewind(self, first: Round) -> None:
         """Goes back to before the outcome of a round, which a reorganisation took back."""
         if first < self.head:

@@ -43,7 +43,7 @@ from transport.store import FolderStore
 logger = logging.getLogger(__name__)
 
 POLL_S = 0.4
-_DATED = ("audits", "reports", "roots")
+_DATED = ("audits", "reports", "roots", "states")
 """Families of topics that are of no use once a round's fraud window is over."""
 _PATIENCE_S = 60.0
 """So long a node waits at its start for somebody to offer the model."""

@@ -68,6 +68,16 @@ class MerkleTree:
             absent = node_hash(absent, absent)
         return tuple(siblings)
 
+    def nodes(self, height: int, first: int, count: int) -> tuple[Hash32, ...]:
+        """Neighbouring nodes so many levels above the leaves, also where only absent leaves are below."""
+        absent = ZERO32
+        for _ in range(height):
+            absent = node_hash(absent, absent)
+        level = self._levels[height]
+        return tuple(
+            level[place] if place < len(level) else absent for place in range(first, first + count)
+        )
+
 
 def merkle_root(leaf_hashes: Sequence[bytes]) -> Hash32:
     """Root of the tree over these leaf hashes."""

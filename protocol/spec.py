@@ -37,6 +37,7 @@ class ChainParams:
         block_s: seconds that a block takes at most.
         withheld_slash_bps: of the least validator stake, for withholding what was vouched for.
         answer_turn_blocks: blocks that each validator in turn has to answer a request for data.
+        codec_chunk, codec_bits: values in a full chunk of a payload, bits of a value's code.
         clock_blocks, turn_blocks: a game's clock per side, and the least time for one move.
         vote_penalty: lost by a committee member that votes against the verdict, or not at all.
     """
@@ -94,6 +95,8 @@ class ChainParams:
     answer_turn_blocks: int
     answer_blocks: int
     trace_every: int
+    codec_chunk: int
+    codec_bits: int
     game_bond: Units
     move_tariff: Units
     clock_blocks: int
@@ -210,11 +213,16 @@ class ScoringSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComputeSpec:
-    """How the numbers are computed: `mode` native, fp32, with a stated number of threads."""
+    """How the numbers are computed: `mode` native, fp32, with a stated number of threads.
+
+    `tolerance`: how far a committee lets an inner step lie from its own recomputation, in parts of
+    what the step changed (L2 norms over all tensors, of model and moments each).
+    """
 
     mode: str
     dtype: str
     threads: int
+    tolerance: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -255,6 +263,10 @@ class RunSpec:
             self.inner.trace_every == self.chain.trace_every,
             "trace_every differs between inner loop and chain",
         )
+        _check(
+            (self.codec.chunk, self.codec.bits) == (self.chain.codec_chunk, self.chain.codec_bits),
+            "chunk or bits differ between codec and chain",
+        )
         _check(self.data.train_samples == self.chain.train_samples, "train_samples differ")
         _check(self.data.dataset_root == self.chain.dataset_root, "dataset_root differs")
         _check(
@@ -273,6 +285,7 @@ class RunSpec:
         )
         for part in (self.model, self.inner, self.codec, self.outer, self.scoring):
             _check_decimals(part)
+        _check_tolerance(self.compute.tolerance)
 
     def to_bytes(self) -> bytes:
         """Canonical JSON."""
@@ -291,6 +304,15 @@ class RunSpec:
 def _check(holds: bool, otherwise: str) -> None:
     if not holds:
         raise Rejected(f"run spec: {otherwise}")
+
+
+def _check_tolerance(value: str) -> None:
+    """A whole step is 1; who may differ by as much need not do it."""
+    try:
+        within = 0 <= Decimal(value) < 1
+    except InvalidOperation:
+        within = False
+    _check(within, f"tolerance is not a decimal number from 0 to 1: {value!r}")
 
 
 def _check_decimals(part: object) -> None:

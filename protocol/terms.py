@@ -26,6 +26,8 @@ class Terms:
     steps: int
     trace_every: int
     dataset_depth: int
+    codec_chunk: int
+    codec_bits: int
     spec_hash: Hash32
     judge: Address
     dataset_root: Hash32
@@ -44,6 +46,8 @@ def terms_of(spec: RunSpec, *, from_epoch: Epoch, judge: Address) -> Terms:
         samples_per_round=chain.samples_per_round,
         steps=chain.steps,
         trace_every=chain.trace_every,
+        codec_chunk=chain.codec_chunk,
+        codec_bits=chain.codec_bits,
     )
 
 
@@ -57,6 +61,8 @@ def params_under(params: ChainParams, terms: Terms) -> ChainParams:
         samples_per_round=terms.samples_per_round,
         steps=terms.steps,
         trace_every=terms.trace_every,
+        codec_chunk=terms.codec_chunk,
+        codec_bits=terms.codec_bits,
     )
 
 

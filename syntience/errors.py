@@ -1,7 +1,7 @@
 """Everything that can go wrong in the shell, one tree.
 
     OperatorError  ConfigError, DataMissing, DownloadFailed, PortInUse, ToolMissing, ChildFailed, UnwritableOutput,
-                   StakingRefused, RequestRefused, GovernanceRefused, RoleMismatch
+                   StakingRefused, RequestRefused, GovernanceRefused, HuntingRefused, RoleMismatch
     SyntienceError Interrupted
 
 The command line turns each into one line and an exit status (`syntience.cli.app`).
@@ -52,6 +52,10 @@ class StakingRefused(OperatorError):
 
 class GovernanceRefused(OperatorError):
     """What is asked for is not this key's to do, or not now; nothing was sent."""
+
+
+class HuntingRefused(OperatorError):
+    """There is no such evidence, or it would be refused, or there is no bond for it; nothing was sent."""
 
 
 class RequestRefused(OperatorError):

@@ -20,7 +20,7 @@ from syntience.files import write_atomically
 
 REPORT_VERSION = 1
 HONEST = "honest"
-"""The behaviour of a miner that doesn't cheat."""
+"""The behaviour of whoever doesn't cheat."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,11 +67,19 @@ class MinerSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValidatorSummary:
-    """`weight_agreement` is the share of its weights that the consensus kept, from 0 to 1."""
+    """A validator.
+
+    Attributes:
+        behaviour: `HONEST` or the kind of cheat.
+        weight_agreement: the share of its weights that the consensus kept, from 0 to 1.
+        slashed: stake taken, as a fine or otherwise.
+    """
 
     address: Address
+    behaviour: str
     weight_agreement: float | None
     earned: Units
+    slashed: Units
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,11 +10,11 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from ledger.connection import Connection
 from ledger.contracts import Contracts
@@ -34,9 +34,6 @@ from syntience.metrics import PrometheusMetrics, serve_metrics
 from syntience.ports import require_port
 from syntience.staking import minimum_stake
 from transport.server import Provider
-
-if TYPE_CHECKING:
-    from miner.behaviour import Behaviour
 
 logger = logging.getLogger(__name__)
 
@@ -64,13 +61,29 @@ class Job:
     """What a role's process is to do.
 
     Attributes:
-        behaviour: how a miner works; the others have one way only.
+        behaviour: how it works; anything but honest is an experiment.
+        disputes: whether a hunter opens games about work that it can't reproduce.
+        audits: how many accepted miners a hunter recomputes each round.
         last_epoch: it ends when this epoch is settled and paid; None never.
     """
 
     trade: Trade
     behaviour: str = "honest"
+    disputes: bool = False
+    audits: int = 1
     last_epoch: Epoch | None = None
+
+
+class _Worker(Protocol):
+    async def run(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    """A role, ready to start on an open node; `providers` answer listings in the board's place."""
+
+    start: Callable[[Node], _Worker]
+    providers: Mapping[str, Provider] = field(default_factory=dict)
 
 
 async def run_role(job: Job, settings: NodeSettings, signer: Signer) -> None:
@@ -80,15 +93,14 @@ async def run_role(job: Job, settings: NodeSettings, signer: Signer) -> None:
         OperatorError: with what to mend; nothing was signed.
     """
     run_file = load_run_file(settings.run_file)
-    behaviour = _behaviour(job)
+    part = _part(job)
     _check_data(settings)
     _check_state(settings.state_dir)
     require_port(settings.listen_host, settings.listen_port, flag="--listen-port")
     metrics = PrometheusMetrics()
     with serve_metrics(metrics, host=settings.metrics_host, port=settings.metrics_port):
         await _stand_ready(job, settings, run_file, signer)
-        providers = behaviour.providers() if behaviour else {}
-        async with _open(settings, run_file, signer, providers) as node:
+        async with _open(settings, run_file, signer, part.providers) as node:
             logger.info(
                 "%s ready",
                 job.trade.value,
@@ -96,33 +108,35 @@ async def run_role(job: Job, settings: NodeSettings, signer: Signer) -> None:
             )
             async with asyncio.TaskGroup() as group:
                 watcher = group.create_task(watch(node, metrics, job.trade.role))
-                await _work(job, node, behaviour)
+                await part.start(node).run()
                 watcher.cancel()
     logger.info("%s done", job.trade.value)
 
 
-async def _work(job: Job, node: Node, behaviour: Behaviour | None) -> None:
+def _part(job: Job) -> _Part:
+    """The role with its behaviour; raises `OperatorError` for an unknown one. Imports take seconds."""
     match job.trade:
         case Trade.MINER:
+            from miner.cheats import behaviour_named as miner_named
             from miner.miner import Miner
 
-            await Miner(node, behaviour, last_epoch=job.last_epoch).run()
+            mining = miner_named(job.behaviour)
+            return _Part(
+                start=lambda node: Miner(node, mining, last_epoch=job.last_epoch),
+                providers=mining.providers(),
+            )
         case Trade.VALIDATOR:
+            from validator.cheats import behaviour_named as validator_named
             from validator.validator import Validator
 
-            await Validator(node, last_epoch=job.last_epoch).run()
+            validating = validator_named(job.behaviour)
+            return _Part(start=lambda node: Validator(node, validating, last_epoch=job.last_epoch))
         case Trade.HUNTER:
+            from hunter.cheats import behaviour_named as hunter_named
             from hunter.hunter import Hunter
 
-            await Hunter(node, last_epoch=job.last_epoch).run()
-
-
-def _behaviour(job: Job) -> Behaviour | None:
-    if job.trade is not Trade.MINER:
-        return None
-    from miner.cheats import behaviour_named
-
-    return behaviour_named(job.behaviour)
+            hunting = hunter_named(job.behaviour, disputes=job.disputes, audits=job.audits)
+            return _Part(start=lambda node: Hunter(node, hunting, last_epoch=job.last_epoch))
 
 
 def _check_data(settings: NodeSettings) -> None:

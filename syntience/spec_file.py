@@ -50,6 +50,8 @@ def derive_spec(template: RunSpec, *, data: Path, changes: Sequence[str]) -> Run
             "samples_per_round": steps * batch,
             "steps": steps,
             "trace_every": parts["inner"]["trace_every"],
+            "codec_chunk": parts["codec"]["chunk"],
+            "codec_bits": parts["codec"]["bits"],
             "train_samples": dataset.spec.train_samples,
         }
         whole = {**record.to_json(template), **parts}

@@ -167,12 +167,14 @@ def _miners(miners: Sequence[MinerSummary]) -> RenderableType:
 
 
 def _validators(validators: Sequence[ValidatorSummary]) -> RenderableType:
-    table = _table("validator", ">agreement", ">earned")
+    table = _table("validator", ">agreement", ">earned", ">lost")
     for validator in validators:
+        honest = validator.behaviour == HONEST
         table.add_row(
-            short_address(validator.address),
+            Text(short_address(validator.address), "" if honest else "yellow"),
             _number(validator.weight_agreement, "{:.1%}"),
             show_tokens(validator.earned),
+            Text(show_tokens(validator.slashed), "bold red" if validator.slashed else ""),
         )
     return table
 

@@ -82,6 +82,8 @@ CHAIN = ChainParams(
     answer_turn_blocks=3,
     answer_blocks=20,
     trace_every=1,
+    codec_chunk=4096,
+    codec_bits=2,
     game_bond=tokens(30),
     move_tariff=tokens(1),
     clock_blocks=60,
@@ -129,7 +131,7 @@ SPEC = RunSpec(
         grad_clip="1",
         trace_every=1,
     ),
-    codec=CodecSpec(version=1, chunk=4096, k=64, bits=2, feedback="0.95"),
+    codec=CodecSpec(version=2, chunk=4096, k=64, bits=2, feedback="0.95"),
     outer=OuterSpec(alpha="1", top_g=15, newcomer_slots=3),
     scoring=ScoringSpec(
         beta_fraction="0.2",
@@ -144,6 +146,6 @@ SPEC = RunSpec(
         rating_beta="7",
         rating_tau="0.1",
     ),
-    compute=ComputeSpec(mode="native", dtype="float32", threads=1),
+    compute=ComputeSpec(mode="native", dtype="float32", threads=1, tolerance="0.05"),
     local_state="deposit",
 )

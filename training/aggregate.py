@@ -1,6 +1,6 @@
 """The outer step: everybody applies the same mean of the selected updates and must get the same bits.
 
-Only numpy's elementwise fp32 operations take part, one peer after the other in slot order, and norms are sums of products that
+Only elementwise fp32 operations take part, one peer after the other in slot order, and norms are sums of products that
 are rounded once in fp64 by `math.fsum`. So neither threads, nor vector width, nor a torch setting can change a bit. Summands
 below SUMMAND_FLOOR and results below TINY become +0: no subnormal number decides anything, and the outcome is the same with and
 without the processor's flush-to-zero mode.
@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from protocol.spec import OuterSpec
-from training.codec import LOW_LEVEL, Payload
+from training import kernels
+from training.codec import LEVEL_UNIT, Payload
 from training.parameters import Parameters
 
 Scales = Mapping[str, np.float32]
@@ -27,9 +28,10 @@ TINY = np.float32(2.0**-100)
 def norms(payload: Payload) -> dict[str, float]:
     """L2 norm of each tensor of an update, by its scales and codes (exact up to two fp64 roundings)."""
     layout = payload.layout
-    high = np.bincount(layout.chunk_of_entry, weights=payload.codes >> 1, minlength=layout.chunks)
-    low = np.diff(layout.entry_starts) - high
-    squares = (payload.scales.astype(np.float64) ** 2 * (high + LOW_LEVEL**2 * low)).tolist()
+    # Whole numbers below 2^53 (a chunk has at most 4096 levels of at most 1024 units), so their sum is exact in any order.
+    units = (payload.units**2).astype(np.float64)
+    counts = np.bincount(layout.chunk_of_entry, weights=units, minlength=layout.chunks)
+    squares = ((payload.scales.astype(np.float64) / LEVEL_UNIT) ** 2 * counts).tolist()
     return {
         name: math.sqrt(math.fsum(squares[first:end]))
         for name, (first, end) in layout.tensor_chunks.items()
@@ -73,7 +75,7 @@ def aggregate(params: Parameters, payloads: Sequence[Payload], outer: OuterSpec)
     for payload, scales in zip(payloads, tensor_scales(payloads), strict=True):
         if payload.layout is not layout:
             raise ValueError("payloads of different layouts")
-        total[payload.positions] += scaled_values(payload, scales)
+        _add_scaled(total, payload, scales)
     mean = total / np.float32(len(payloads))
     return layout.flat.split(_step(layout.flat.flatten(params), mean, float(outer.alpha)))
 
@@ -82,19 +84,17 @@ def apply_update(params: Parameters, payload: Payload, scales: Scales, step: flo
     """Theta - step * scaled update of one peer: what scoring evaluates."""
     flat = payload.layout.flat
     update = np.zeros(flat.size, np.float32)
-    update[payload.positions] = scaled_values(payload, scales)
+    _add_scaled(update, payload, scales)
     return flat.split(_step(flat.flatten(params), update, step))
 
 
-def scaled_values(payload: Payload, scales: Scales) -> NDArray[np.float32]:
-    """(E,) decoded values times their tensor's scale; negligible ones are +0."""
+def _add_scaled(total: NDArray[np.float32], payload: Payload, scales: Scales) -> None:
+    """Adds the decoded values times their tensor's scale; negligible ones count as 0."""
     layout = payload.layout
     per_chunk = np.ones(layout.chunks, np.float32)
     for name, (first, end) in layout.tensor_chunks.items():
         per_chunk[first:end] = scales[name]
-    values: NDArray[np.float32] = payload.values * per_chunk[layout.chunk_of_entry]
-    values[np.abs(values) < SUMMAND_FLOOR] = 0.0
-    return values
+    kernels.add(total, layout, payload.update, per_chunk, SUMMAND_FLOOR)
 
 
 def _step(

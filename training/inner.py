@@ -18,12 +18,11 @@ from protocol.ids import Hash32
 from protocol.spec import CodecSpec, InnerSpec, ModelSpec
 from training.codec import Payload, encode_flat
 from training.errors import TrainingDiverged
-from training.layout import FlatLayout, chunk_layout, flat_layout
+from training.layout import FlatLayout, flat_layout
 from training.local_state import LocalState
 from training.model import Llama, token_losses
 from training.parameters import Parameters
 from training.roots import (
-    NamedRoots,
     combine_local,
     leaf_hashes,
     local_root,
@@ -107,6 +106,75 @@ class AdamW:
         theta.addcdiv_(self.m, denominator, value=-self._learning_rate / correction1)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InnerState:
+    """Where an inner loop stands between two steps. The arrays are its own."""
+
+    params: Parameters
+    local: LocalState
+
+    def leaf(self) -> bytes:
+        """Its leaf in a trace, 64 bytes."""
+        return state_root(self.params) + local_root(self.local)
+
+
+class InnerLoop:
+    """The inner loop of one round, step by step."""
+
+    def __init__(
+        self, start: InnerState, *, model: ModelSpec, inner: InnerSpec, codec: CodecSpec
+    ) -> None:
+        self._start, self._model, self._codec = start, model, codec
+        self._flat = FlatModel(model)
+        self._flat.load(start.params)
+        self._optimizer = AdamW(self._flat, inner, start.local)
+        self._feedback_roots = tensor_roots(start.local.e)
+
+    def step(self, batch: Tensor) -> float:
+        """One step on a batch (batch, L+1) of tokens; returns the loss in nats per token."""
+        loss = _gradient(self._flat, batch)
+        self._optimizer.step()
+        return loss
+
+    def leaf(self) -> bytes:
+        """The leaf of the state as it is now, 64 bytes."""
+        return state_root(self._flat.parameters()) + self.local_root()
+
+    def local_root(self) -> Hash32:
+        """Root of the local state as it is now; its error feedback doesn't change before the end."""
+        split, optimizer = self._flat.layout.split, self._optimizer
+        return combine_local(
+            tensor_roots(split(optimizer.m.numpy())),
+            tensor_roots(split(optimizer.v.numpy())),
+            self._feedback_roots,
+            optimizer.step_count,
+        )
+
+    def state(self) -> InnerState:
+        """A copy of the state as it is now."""
+        split, optimizer = self._flat.layout.split, self._optimizer
+        return InnerState(
+            params=split(self._flat.theta.numpy().copy()),
+            local=LocalState(
+                m=split(optimizer.m.numpy().copy()),
+                v=split(optimizer.v.numpy().copy()),
+                e=self._start.local.e,
+                step=optimizer.step_count,
+            ),
+        )
+
+    def compress(self, params: Parameters | None = None) -> tuple[Payload, LocalState]:
+        """What is sent, and the local state that it leaves, if the loop ends here.
+
+        Args:
+            params: where the round began, if that is not where this loop did.
+        """
+        began = self._start.params if params is None else params
+        return _compress(
+            began, self._flat, self._optimizer, self._start.local, self._model, self._codec
+        )
+
+
 def train_round(  # noqa: PLR0913 - a round has exactly these inputs
     *,
     params: Parameters,
@@ -121,22 +189,16 @@ def train_round(  # noqa: PLR0913 - a round has exactly these inputs
 
     Raises ValueError for samples of another shape or vocabulary, TrainingDiverged if a number is no longer finite.
     """
-    _check_samples(samples, model, inner)
-    flat = FlatModel(model)
-    flat.load(params)
-    optimizer = AdamW(flat, inner, local)
-    feedback_roots = tensor_roots(local.e)
-    local_in_root = combine_local(
-        tensor_roots(local.m), tensor_roots(local.v), feedback_roots, local.step
-    )
+    check_samples(samples, model, inner)
+    loop = InnerLoop(InnerState(params=params, local=local), model=model, inner=inner, codec=codec)
+    local_in_root = loop.local_root()
     trace = [initial_root + local_in_root]
     losses: list[float] = []
     for step, batch in enumerate(torch.from_numpy(samples.copy()), start=1):
-        losses.append(_gradient(flat, batch))
-        optimizer.step()
+        losses.append(loop.step(batch))
         if step % inner.trace_every == 0 or step == inner.steps:
-            trace.append(_trace_leaf(flat, optimizer, feedback_roots))
-    payload, local_out = _compress(params, flat, optimizer, local, model, codec)
+            trace.append(loop.leaf())
+    payload, local_out = loop.compress()
     payload_root, local_out_root = payload.root(), local_root(local_out)
     trace.append(payload_root + local_out_root)
     return RoundWork(
@@ -162,15 +224,6 @@ def _gradient(flat: FlatModel, batch: Tensor) -> float:
     return value
 
 
-def _trace_leaf(flat: FlatModel, optimizer: AdamW, feedback_roots: NamedRoots) -> bytes:
-    split = flat.layout.split
-    m, v = (
-        tensor_roots(split(optimizer.m.numpy())),
-        tensor_roots(split(optimizer.v.numpy())),
-    )
-    return state_root(flat.parameters()) + combine_local(m, v, feedback_roots, optimizer.step_count)
-
-
 def _compress(
     params: Parameters,
     flat: FlatModel,
@@ -185,7 +238,7 @@ def _compress(
         raise TrainingDiverged("a moment of AdamW is not finite", RESTART)
     moved = layout.flatten(params) - flat.theta.numpy()
     accumulated = np.float32(float(codec.feedback)) * layout.flatten(local.e) + moved
-    payload = encode_flat(accumulated, chunk_layout(model, codec))
+    payload = encode_flat(accumulated, model, codec)
     accumulated[payload.positions] -= payload.values
     local_out = LocalState(
         m=layout.split(optimizer.m.numpy()),
@@ -213,7 +266,8 @@ def _power(base: float, exponent: int) -> float:
     return result
 
 
-def _check_samples(samples: NDArray[np.int64], model: ModelSpec, inner: InnerSpec) -> None:
+def check_samples(samples: NDArray[np.int64], model: ModelSpec, inner: InnerSpec) -> None:
+    """Raises ValueError unless there is a batch of valid tokens for each inner step."""
     expected = (inner.steps, inner.batch, model.context + 1)
     if samples.shape != expected or samples.dtype != np.int64:
         raise ValueError(f"samples are {samples.dtype}{samples.shape}, expected int64{expected}")

@@ -1,13 +1,15 @@
-"""How the tensors of a model lie in one flat vector and how that vector is cut into chunks.
+"""How the tensors of a model lie in one flat vector and how they are cut into chunks.
 
-The flat vector holds the tensors in the order of their names. A chunk never crosses a tensor: each tensor is cut into pieces
-of `codec.chunk` values in row-major order, the last one possibly shorter. A short chunk of n values keeps
-ceil(n * k / chunk) of them, so that its density is that of a full one and the layout follows from the spec alone.
+The flat vector holds the tensors in the order of their names. A chunk never crosses a tensor: a matrix is cut into square tiles
+of `codec.chunk` values (rows of tiles from the top, each from the left), a vector into pieces of so many; at the edges they are
+smaller. A chunk of n values keeps ceil(n * k / chunk) of them, so that its density is that of a full one and the layout
+follows from the spec alone. Inside a chunk values count row by row.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from threading import Lock
@@ -18,10 +20,22 @@ from numpy.typing import NDArray
 from protocol.spec import CodecSpec, ModelSpec
 from training.parameters import Parameters, Shape, shapes
 
+CODEC_VERSION = 2
 INDEX_BITS = 12
-CODE_BITS = 2
-SCALE_BYTES = 4
+TAIL_BYTES = 5  # scale, ratio
 MAX_CHUNK = 1 << INDEX_BITS
+BITS = (1, 2, 4, 8)
+CHUNK = np.dtype(
+    [
+        ("start", "<i8"),  # of its first value in the flat vector
+        ("stride", "<i8"),  # from one of its rows to the next
+        ("rows", "<i4"),
+        ("cols", "<i4"),
+        ("k", "<i4"),
+        ("tensor", "<i4"),
+    ]
+)
+"""A chunk as the kernels take it."""
 _BUILDING = Lock()
 
 
@@ -52,51 +66,27 @@ class FlatLayout:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChunkGroup:
-    """All chunks with the same size and k, so that they are worked on as one matrix."""
-
-    size: int
-    k: int
-    chunks: NDArray[np.int64]  # (C,) chunk numbers
-
-    @property
-    def index_bytes(self) -> int:
-        """Bytes of a leaf's packed indices."""
-        return (self.k * INDEX_BITS + 7) // 8
-
-    @property
-    def code_bytes(self) -> int:
-        """Bytes of a leaf's packed codes."""
-        return (self.k * CODE_BITS + 7) // 8
-
-    @property
-    def leaf_bytes(self) -> int:
-        """Bytes of a whole leaf."""
-        return self.index_bytes + self.code_bytes + SCALE_BYTES
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ChunkLayout:
     """The chunks of a model in payload order. `C` chunks keep `E` entries in all.
 
-    starts (C,) position of a chunk in the flat vector · entry_starts (C+1,) its first entry · byte_starts (C+1,) its first
-    byte in the payload · chunk_of_entry (E,) · tensor_chunks: name -> (first chunk, one past the last)
+    table (C,) of CHUNK · sizes (C,) values in a chunk · entry_starts (C+1,) its first entry · byte_starts (C+1,) its first
+    byte in the canonical form · chunk_of_entry (E,) · tensor_chunks: name -> (first chunk, one past the last)
     """
 
     flat: FlatLayout
+    bits: int
+    table: NDArray[np.void]
     sizes: NDArray[np.int64]
-    starts: NDArray[np.int64]
     entry_starts: NDArray[np.int64]
     byte_starts: NDArray[np.int64]
     chunk_of_entry: NDArray[np.int64]
     tensor_chunks: Mapping[str, tuple[int, int]]
-    groups: tuple[ChunkGroup, ...]
 
     @property
     def chunks(self) -> int:
         """C, the number of chunks."""
-        return len(self.sizes)
+        return len(self.table)
 
     @property
     def entries(self) -> int:
@@ -104,9 +94,30 @@ class ChunkLayout:
         return int(self.entry_starts[-1])
 
     @property
-    def payload_bytes(self) -> int:
-        """Exact size of every payload."""
+    def levels(self) -> int:
+        """Magnitudes that a value can have in its chunk."""
+        return 1 << (self.bits - 1)
+
+    @property
+    def canonical_bytes(self) -> int:
+        """Exact size of every payload's canonical form."""
         return int(self.byte_starts[-1])
+
+    @property
+    def transport_bytes(self) -> int:
+        """The most bytes that a payload may take on the wire: coding never costs more than the canonical form."""
+        return HEADER_BYTES + TABLE_BYTES + self.canonical_bytes
+
+    def positions(self, indices: NDArray[np.uint16]) -> NDArray[np.int64]:
+        """(E,) where entries with these indices inside their chunks lie in the flat vector."""
+        chunk = self.table[self.chunk_of_entry]
+        row, col = np.divmod(indices.astype(np.int64), chunk["cols"])
+        where: NDArray[np.int64] = chunk["start"] + row * chunk["stride"] + col
+        return where
+
+
+HEADER_BYTES = 16
+TABLE_BYTES = 12 + 1024  # lengths and frequencies, at most
 
 
 def count(shape: Shape) -> int:
@@ -140,52 +151,52 @@ def chunk_layout(model: ModelSpec, codec: CodecSpec) -> ChunkLayout:
 
 @lru_cache(maxsize=16)
 def _chunk_layout(model: ModelSpec, codec: CodecSpec) -> ChunkLayout:
-    if codec.version != 1 or codec.bits != CODE_BITS:
+    if codec.version != CODEC_VERSION or codec.bits not in BITS:
         raise ValueError(
-            f"codec version {codec.version} with {codec.bits} bits is not known here (known: version 1, 2 bits)"
+            f"codec version {codec.version} with {codec.bits} bits is not known here "
+            f"(known: version {CODEC_VERSION}, {', '.join(map(str, BITS))} bits)"
         )
-    if not (1 <= codec.chunk <= MAX_CHUNK and 1 <= codec.k <= codec.chunk):
-        raise ValueError(f"chunk {codec.chunk} and k {codec.k} don't fit {INDEX_BITS}-bit indices")
-    flat = flat_layout(model)
-    sizes: list[int] = []
-    starts: list[int] = []
+    edge = math.isqrt(codec.chunk)
+    if not (1 <= codec.chunk <= MAX_CHUNK and edge * edge == codec.chunk):
+        raise ValueError(f"chunk {codec.chunk} is no square number up to {MAX_CHUNK}")
+    if not 1 <= codec.k <= codec.chunk:
+        raise ValueError(f"k {codec.k} does not fit a chunk of {codec.chunk}")
+    return cut(flat_layout(model), codec)
+
+
+def cut(flat: FlatLayout, codec: CodecSpec) -> ChunkLayout:
+    """The chunks of any flat vector, by a codec that was checked."""
+    rows: list[tuple[int, ...]] = []
     tensor_chunks: dict[str, tuple[int, int]] = {}
-    for name, shape in flat.shapes.items():
-        total = count(shape)
-        first = len(sizes)
-        for start in range(0, total, codec.chunk):
-            starts.append(flat.offsets[name] + start)
-            sizes.append(min(codec.chunk, total - start))
-        tensor_chunks[name] = (first, len(sizes))
-    return _assemble(flat, np.array(sizes), np.array(starts), tensor_chunks, codec)
-
-
-def _assemble(
-    flat: FlatLayout,
-    sizes: NDArray[np.int64],
-    starts: NDArray[np.int64],
-    tensor_chunks: Mapping[str, tuple[int, int]],
-    codec: CodecSpec,
-) -> ChunkLayout:
-    ks = -(-sizes * codec.k // codec.chunk)  # ceil; at least 1 because size and k are
-    groups = tuple(
-        ChunkGroup(
-            size=int(size),
-            k=int(-(-size * codec.k // codec.chunk)),
-            chunks=np.flatnonzero(sizes == size),
-        )
-        for size in np.unique(sizes)
-    )
-    leaf_bytes = np.zeros_like(sizes)
-    for group in groups:
-        leaf_bytes[group.chunks] = group.leaf_bytes
+    for number, (name, shape) in enumerate(flat.shapes.items()):
+        first = len(rows)
+        for start, stride, height, width in _tiles(shape, codec.chunk):
+            k = -(-height * width * codec.k // codec.chunk)  # ceil; at least 1
+            rows.append((flat.offsets[name] + start, stride, height, width, k, number))
+        tensor_chunks[name] = (first, len(rows))
+    table = np.array(rows, CHUNK)
+    kept = table["k"].astype(np.int64)
+    leaf_bytes = (kept * INDEX_BITS + 7) // 8 + (kept * codec.bits + 7) // 8 + TAIL_BYTES
     return ChunkLayout(
         flat=flat,
-        sizes=sizes,
-        starts=starts,
-        entry_starts=np.concatenate([[0], np.cumsum(ks)]),
+        bits=codec.bits,
+        table=table,
+        sizes=table["rows"].astype(np.int64) * table["cols"],
+        entry_starts=np.concatenate([[0], np.cumsum(kept)]),
         byte_starts=np.concatenate([[0], np.cumsum(leaf_bytes)]),
-        chunk_of_entry=np.repeat(np.arange(len(sizes)), ks),
+        chunk_of_entry=np.repeat(np.arange(len(table)), kept),
         tensor_chunks=tensor_chunks,
-        groups=groups,
     )
+
+
+def _tiles(shape: Shape, chunk: int) -> Iterator[tuple[int, int, int, int]]:
+    """(start, stride, rows, cols) of every chunk of a tensor."""
+    if len(shape) < 2:
+        total = count(shape)
+        for start in range(0, total, chunk):
+            yield start, 0, 1, min(chunk, total - start)
+        return
+    height, width, edge = shape[0], count(shape[1:]), math.isqrt(chunk)
+    for top in range(0, height, edge):
+        for left in range(0, width, edge):
+            yield top * width + left, width, min(edge, height - top), min(edge, width - left)

@@ -1,8 +1,9 @@
-"""The validator's process: four loops over one node.
+"""The validator's process: some loops over one node.
 
 *Following* keeps chain and model up to date and hands every concluded round on to *scoring*, which
 takes its time in a thread of its own. *Duties* gather, attest, commit, reveal and settle; *chores*
-are what anyone may do for all. Each loop can fail for a while without stopping the others.
+are what anyone may do for all; the *jury* votes on what games come down to. Each loop can fail for a
+while without stopping the others.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ from node.node import Node
 from protocol.errors import Rejected, Retryable
 from protocol.ids import Epoch, Round
 from validator.attest import Attester
+from validator.behaviour import Behaviour
 from validator.chronicle import Chronicle
+from validator.jury import Juror
 from validator.scores import Scorer
 from validator.settlement import Settler
 from validator.weights import WeightKeeper
@@ -34,16 +37,20 @@ class Validator:
 
     Args:
         node: its open node.
+        behaviour: how it posts and votes; the honest way unless this is an experiment.
         last_epoch: it stops when this epoch is settled and paid; None never.
     """
 
-    def __init__(self, node: Node, *, last_epoch: Epoch | None = None) -> None:
+    def __init__(
+        self, node: Node, behaviour: Behaviour | None = None, *, last_epoch: Epoch | None = None
+    ) -> None:
         self._node = node
         self._last_epoch = last_epoch
         self._attester = Attester(node)
         self._scorer = Scorer(node, self._attester)
         self._weights = WeightKeeper(node)
-        self._settler = Settler(node)
+        self._settler = Settler(node, behaviour)
+        self._juror = Juror(node, behaviour)
         self._caretaker = Caretaker(
             chain=node.chain,
             outbox=node.outbox,
@@ -67,6 +74,7 @@ class Validator:
                     group.create_task(self._repeat(self._duties)),
                     group.create_task(self._repeat(self._caretaker.work)),
                     group.create_task(self._repeat(self._settle)),
+                    group.create_task(self._repeat(self._juror.work)),
                     group.create_task(self._repeat(self._answerer.work)),
                 ]
                 await self._done.wait()
@@ -88,12 +96,19 @@ class Validator:
         for concluded in steps:
             await self._enter(concluded)
         await self._chronicle.keep(steps)
-        for work in (self._duties, self._answerer.work, self._caretaker.work, self._settle):
+        for work in (
+            self._duties,
+            self._answerer.work,
+            self._caretaker.work,
+            self._settle,
+            self._juror.work,
+        ):
             await self._attempt(work)
 
     def close(self) -> None:
         """Stops what `step` leaves running."""
         self._scorer.close()
+        self._juror.close()
 
     async def _follow(self) -> None:
         while True:
@@ -126,7 +141,8 @@ class Validator:
         await self._settler.work()
         owed = await claim_rewards(self._node)
         settled = self._node.chain.settled()
-        if self._last_epoch is not None and self._last_epoch in settled and not owed:
+        over = self._last_epoch is not None and self._last_epoch in settled
+        if over and not owed and self._juror.is_idle:
             self._done.set()
 
     async def _repeat(self, work: Callable[[], Awaitable[None]]) -> None:

@@ -74,10 +74,11 @@ abstract contract ChallengeBook is IChallengeBook {
 
     /// @inheritdoc IChallengeBook
     function expireChallenge(address hunter, bytes32 commitment) external {
-        uint64 last = _requireChallenge(hunter, commitment) + _revealBlocks;
+        Hunter memory record = _hunters[hunter];
+        uint64 last = _requireChallenge(hunter, record, commitment) + _revealBlocks;
         uint64 blockNumber = epochs.runningBlock();
         if (blockNumber <= last) revert NotExpired(last, blockNumber);
-        _close(hunter, commitment, 0);
+        _close(hunter, record, commitment, 0);
         emit ChallengeExpired(hunter, commitment, challengeBond);
         _burnBond(challengeBond);
     }
@@ -100,15 +101,20 @@ abstract contract ChallengeBook is IChallengeBook {
     }
 
     /// @dev Consumes the caller's commitment to this evidence and returns its bond to the caller's free balance.
-    /// @return committedBlock By the run's clock.
-    function _reveal(bytes32 evidenceHash, bytes32 salt) internal returns (uint64 committedBlock) {
-        bytes32 commitment = keccak256(abi.encode(msg.sender, evidenceHash, salt));
-        committedBlock = _requireChallenge(msg.sender, commitment);
-        uint64 blockNumber = epochs.runningBlock();
+    /// @param blockNumber Now.
+    /// @return commitment What was committed.
+    /// @return committedBlock When. Blocks are of the run's clock.
+    function _reveal(bytes32 evidenceHash, bytes32 salt, uint64 blockNumber)
+        internal
+        returns (bytes32 commitment, uint64 committedBlock)
+    {
+        commitment = keccak256(abi.encode(msg.sender, evidenceHash, salt));
+        Hunter memory hunter = _hunters[msg.sender];
+        committedBlock = _requireChallenge(msg.sender, hunter, commitment);
         if (blockNumber <= committedBlock) revert RevealTooEarly(committedBlock, blockNumber);
         uint64 last = committedBlock + _revealBlocks;
         if (blockNumber > last) revert RevealTooLate(last, blockNumber);
-        _close(msg.sender, commitment, challengeBond);
+        _close(msg.sender, hunter, commitment, challengeBond);
     }
 
     /// @dev Takes some of a hunter's free balance for as long as its game lasts. It stays among the bonds held.
@@ -135,8 +141,7 @@ abstract contract ChallengeBook is IChallengeBook {
         token.burn(amount);
     }
 
-    function _close(address account, bytes32 commitment, uint256 freed) private {
-        Hunter memory hunter = _hunters[account];
+    function _close(address account, Hunter memory hunter, bytes32 commitment, uint256 freed) private {
         if (_isFirst(hunter, commitment)) {
             hunter.blockNumber = 0;
         } else {
@@ -147,8 +152,12 @@ abstract contract ChallengeBook is IChallengeBook {
         _hunters[account] = hunter;
     }
 
-    function _requireChallenge(address hunter, bytes32 commitment) private view returns (uint64 committedBlock) {
-        committedBlock = _blockOf(hunter, _hunters[hunter], commitment);
+    function _requireChallenge(address hunter, Hunter memory record, bytes32 commitment)
+        private
+        view
+        returns (uint64 committedBlock)
+    {
+        committedBlock = _blockOf(hunter, record, commitment);
         if (committedBlock == 0) revert NotChallenged(hunter, commitment);
     }
 

@@ -120,6 +120,8 @@ contract Committee is ICommittee, IJudge {
     }
 
     /// @inheritdoc ICommittee
+    // Calls the run's verdicts, which tell what was taken.
+    // slither-disable-next-line reentrancy-events
     function fineVoter(bytes32 game, uint32 slot) external returns (uint256 taken) {
         Vote storage vote = _requireVote(game);
         Ruling ruling = vote.ruling;

@@ -63,6 +63,8 @@ contract DataRequests is IDataRequests {
     /// @inheritdoc IDataRequests
     mapping(address account => uint256) public balanceOf;
 
+    // The bounty is a share of the fine as it is taken, rounded down once each.
+    // slither-disable-next-line divide-before-multiply
     constructor(Genesis memory g) {
         token = ISynToken(g.addresses.token);
         registry = IRegistry(g.addresses.registry);
@@ -194,6 +196,8 @@ contract DataRequests is IDataRequests {
     }
 
     /// @inheritdoc IDataRequests
+    // Begun KiB count whole.
+    // slither-disable-next-line divide-before-multiply
     function feeOf(Kind kind, uint256 contentBytes) public view returns (uint256) {
         uint256 kib = (contentBytes + KIB - 1) / KIB;
         uint256 most = _mostKiB(kind);

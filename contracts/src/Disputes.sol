@@ -7,12 +7,14 @@ import {IJudge, Position} from "./interfaces/IJudge.sol";
 import {Genesis, Terms} from "./interfaces/IRun.sol";
 import {Submission} from "./interfaces/ISubmission.sol";
 import {Fault} from "./interfaces/IVerdicts.sol";
+import {EvidenceLib} from "./libraries/EvidenceLib.sol";
 import {SubmissionLib} from "./libraries/SubmissionLib.sol";
 import {ECDSA} from "@openzeppelin/contracts/utils/cryptography/ECDSA.sol";
 
 /// @title Disputes
 contract Disputes is IDisputes, Games {
-    uint8 private constant ASSIGNMENT = 1;
+    /// The signature's offset, after a submission of 14 words.
+    uint256 private constant EVIDENCE_OFFSETS = 1 << 14;
 
     /// Judges where the terms name nobody.
     address public immutable committee;
@@ -24,35 +26,33 @@ contract Disputes is IDisputes, Games {
     }
 
     /// @inheritdoc IDisputes
+    // A judge's views are asked, and the run's own contracts called.
+    // slither-disable-next-line reentrancy-events
     function openGame(bytes32 salt, Submission calldata s, bytes calldata sig) external returns (bytes32 game) {
-        bytes32 evidenceHash = keccak256(abi.encode(s, sig));
-        uint64 committedBlock = _reveal(evidenceHash, salt);
-        bytes32 commitment = keccak256(abi.encode(msg.sender, evidenceHash, salt));
+        (uint64 blockNumber, uint64 current, uint64 epoch, bytes32 recorded) = epochs.judgedBy(s.round);
+        (bytes32 commitment, uint64 committedBlock) = _reveal(EvidenceLib.hash(EVIDENCE_OFFSETS), salt, blockNumber);
+        if (current > epoch + _fraudWindowEpochs) {
+            revert FraudWindowClosed(s.round, epoch + _fraudWindowEpochs, current);
+        }
+        if (recorded == 0 || s.beacon != recorded) revert NotCanonicalBeacon(s.round, s.beacon, recorded);
 
         Position memory p;
-        (p.claim, p.judge) = _requireJudgeable(s, sig);
+        (p.claim, p.judge) = _requireJudgeable(s, sig, epoch);
         p.defendant = s.miner;
         p.round = s.round;
         p.node = s.traceRoot;
         p.fault = IJudge(p.judge).isComputed() ? Fault.Computation : Fault.NativeComputation;
-        game = _open(keccak256(abi.encode(run, msg.sender, commitment, committedBlock)), p, committedBlock);
+        game = _open(keccak256(abi.encode(run, msg.sender, commitment, committedBlock)), p, committedBlock, blockNumber);
         emit GameOpened(game, s.miner, msg.sender, commitment);
     }
 
-    /// @dev What a miner is judged for: its committed, signed submission of the canonical beacon, inside the fraud window.
-    function _requireJudgeable(Submission calldata s, bytes calldata sig)
+    /// @dev What a miner is judged for: its committed, signed submission under the epoch's terms.
+    function _requireJudgeable(Submission calldata s, bytes calldata sig, uint64 epoch)
         private
         view
         returns (bytes32 digest, address judge)
     {
         if (s.run != run) revert WrongRun(s.run);
-        uint64 epoch = epochs.epochOf(s.round);
-        uint64 current = epochs.currentEpoch();
-        if (current > epoch + _fraudWindowEpochs) {
-            revert FraudWindowClosed(s.round, epoch + _fraudWindowEpochs, current);
-        }
-        bytes32 recorded = epochs.beacon(s.round, ASSIGNMENT);
-        if (recorded == 0 || s.beacon != recorded) revert NotCanonicalBeacon(s.round, s.beacon, recorded);
         digest = SubmissionLib.digest(s, domainSeparator);
         address operator = ECDSA.recover(digest, sig);
         if (operator == address(0) || registry.operatorAt(s.miner, s.round) != operator) {

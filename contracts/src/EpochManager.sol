@@ -87,7 +87,9 @@ contract EpochManager is RunClock, IDutyBook {
             datasetDepth: p.datasetDepth,
             samplesPerRound: p.samplesPerRound,
             steps: p.steps,
-            traceEvery: p.traceEvery
+            traceEvery: p.traceEvery,
+            codecChunk: p.codecChunk,
+            codecBits: p.codecBits
         });
         _validate(p, first);
         _params = p;
@@ -244,6 +246,11 @@ contract EpochManager is RunClock, IDutyBook {
     }
 
     /// @inheritdoc IEpochManager
+    function judgedBy(uint64 round) external view returns (uint64, uint64, uint64, bytes32) {
+        return (runningBlock(), currentEpoch(), epochOf(round), _beacons[round][ASSIGNMENT]);
+    }
+
+    /// @inheritdoc IEpochManager
     function beaconTarget(uint64 round, uint8 purpose) external view returns (uint64) {
         return _targets[round][purpose];
     }
@@ -314,6 +321,22 @@ contract EpochManager is RunClock, IDutyBook {
     }
 
     /// @inheritdoc IEpochManager
+    function dataTermsAt(uint64 epoch) external view returns (DataTerms memory terms) {
+        uint256 count = _schedule.countAt(epoch);
+        if (count == 0) return terms;
+        Terms storage t = _schedule[count - 1];
+        terms = DataTerms(t.specHash, t.datasetRoot, t.trainSamples, t.samplesPerRound, t.datasetDepth);
+    }
+
+    /// @inheritdoc IEpochManager
+    function codecTermsAt(uint64 epoch) external view returns (bytes32 specHash, uint16 chunk, uint8 bits) {
+        uint256 count = _schedule.countAt(epoch);
+        if (count == 0) return (0, 0, 0);
+        Terms storage t = _schedule[count - 1];
+        return (t.specHash, t.codecChunk, t.codecBits);
+    }
+
+    /// @inheritdoc IEpochManager
     function specHashAt(uint64 epoch) external view returns (bytes32 specHash) {
         uint256 count = _schedule.countAt(epoch);
         if (count != 0) specHash = _schedule[count - 1].specHash;
@@ -347,6 +370,8 @@ contract EpochManager is RunClock, IDutyBook {
     }
 
     /// @dev The stakes of an epoch's validators by slot: as noted, or out of registry and vault.
+    // Nothing is drawn: an epoch has its place in the ring, and the place says whose it is.
+    // slither-disable-next-line weak-prng,incorrect-equality
     function _snapshot(uint64 epoch) private view returns (uint256[] memory stakes, uint256 total, bool known) {
         uint64 place = epoch % _snapshotRing;
         Snapshot storage noted = _snapshots[place];
@@ -360,15 +385,14 @@ contract EpochManager is RunClock, IDutyBook {
             }
             return (stakes, noted.total, true);
         }
-        stakes = new uint256[](registry.slotCount(Role.Validator));
-        for (uint32 slot = 0; slot < stakes.length; ++slot) {
-            address account = registry.slotAccount(Role.Validator, slot, epoch);
-            if (account == address(0)) continue;
-            stakes[slot] = vault.stakeAt(account, epoch);
+        stakes = vault.stakesAt(registry.slotAccounts(Role.Validator, epoch), epoch);
+        for (uint256 slot = 0; slot < stakes.length; ++slot) {
             total += stakes[slot];
         }
     }
 
+    // As above.
+    // slither-disable-next-line weak-prng
     function _noteSnapshot(uint64 epoch, uint256[] memory stakes, uint256 total) private {
         uint64 place = epoch % _snapshotRing;
         uint256 count = stakes.length;

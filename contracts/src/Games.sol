@@ -9,6 +9,7 @@ import {Genesis, Params} from "./interfaces/IRun.sol";
 import {IStakeVault} from "./interfaces/IStakeVault.sol";
 import {IVerdicts} from "./interfaces/IVerdicts.sol";
 import {MerkleSha256} from "./libraries/MerkleSha256.sol";
+import {PositionLib} from "./libraries/PositionLib.sol";
 import {RunLib} from "./libraries/RunLib.sol";
 import {SubmissionLib} from "./libraries/SubmissionLib.sol";
 import {ECDSA} from "@openzeppelin/contracts/utils/cryptography/ECDSA.sol";
@@ -18,6 +19,8 @@ import {MessageHashUtils} from "@openzeppelin/contracts/utils/cryptography/Messa
 /// @notice The game itself: turns, clocks, lists, levels and money. What can be claimed, and by whom, is for those that
 /// open a game to check.
 abstract contract Games is IDisputes, ChallengeBook {
+    using PositionLib for Position;
+
     /// @dev Where a game is kept. The place holds the last one that used it.
     struct Place {
         Clock clock;
@@ -32,16 +35,12 @@ abstract contract Games is IDisputes, ChallengeBook {
     uint256 private constant MOST_LISTS = 16;
     /// Every list and every level's root, once in each game.
     uint256 private constant MOST_ANSWERS = MOST_LISTS + LEVELS;
-    /// At most MOST_ANSWERS answers, MOST_LISTS picks and a decision; the rest is margin.
-    uint64 private constant MOST_TURNS = 64;
     /// Lists that are remembered.
     uint256 private constant LIST_PLACES = 256;
     /// Places of games that are used again and again, so that most games don't need storage of their own; of these a
     /// challenger's own first few are looked at.
     uint256 private constant GAME_PLACES = type(uint16).max;
     uint256 private constant OWN_PLACES = 4;
-    /// Bytes of an encoded game id and position: 27 words.
-    uint256 private constant STATE_BYTES = 864;
 
     bytes32 private constant PICK_TYPEHASH = keccak256("Pick(bytes32 run,bytes32 state,uint64 child,bytes32 node)");
     bytes32 private constant FRESH_TYPEHASH = keccak256("FreshRoot(bytes32 run,bytes32 path,bytes32 root)");
@@ -61,8 +60,6 @@ abstract contract Games is IDisputes, ChallengeBook {
     mapping(uint256 place => Place) private _places;
     /// A list's key in the place that its low bits name: a later list there drives it out.
     mapping(uint256 place => bytes32 key) private _lists;
-    /// @inheritdoc IDisputes
-    mapping(bytes32 path => bytes32) public rootOf;
 
     constructor(Genesis memory g) ChallengeBook(g, g.params.gameBond) {
         registry = IRegistry(g.addresses.registry);
@@ -99,10 +96,9 @@ abstract contract Games is IDisputes, ChallengeBook {
     /// @inheritdoc IDisputes
     function enterCommitted(bytes32 game, Position calldata position, bytes calldata preimage) external {
         Clock memory clock = _begin(game, position, Turn.DefendantEnters);
-        Position memory p = position;
+        Position memory p = position.load();
         if (p.kind != LevelKind.Committed) revert WrongLevelKind(p.kind);
-        bytes32 root = IJudge(p.judge).enter(p, preimage);
-        _enterAnswered(game, p, clock, _fixRoot(game, p, root, preimage));
+        _enterAnswered(game, p, clock, pathOf(p), IJudge(p.judge).enter(p, preimage), preimage);
     }
 
     /// @inheritdoc IDisputes
@@ -114,23 +110,14 @@ abstract contract Games is IDisputes, ChallengeBook {
         bytes calldata sig
     ) external {
         Clock memory clock = _begin(game, position, Turn.DefendantEnters);
-        Position memory p = position;
+        Position memory p = position.load();
         if (p.kind != LevelKind.Fresh) revert WrongLevelKind(p.kind);
-        _requireDefendant(p, root, sig);
+        bytes32 path = pathOf(p);
+        _requireDefendant(p.defendant, path, root, sig);
         uint256 depth = MerkleSha256.depthOf(p.count);
         if (proof.length != depth) revert WrongLength(proof.length, depth);
         if (!MerkleSha256.verify(root, p.node, p.count - 1, proof, depth)) revert WrongLastLeaf(p.node);
-        _enterAnswered(game, p, clock, _fixRoot(game, p, root, msg.data[:0]));
-    }
-
-    /// @inheritdoc IDisputes
-    function enterKnown(bytes32 game, Position calldata position) external {
-        Clock memory clock = _begin(game, position, Turn.DefendantEnters);
-        Position memory p = position;
-        bytes32 path = pathOf(p);
-        bytes32 root = rootOf[path];
-        if (root == 0) revert NotEntered(path);
-        _enterAnswered(game, p, clock, root);
+        _enterAnswered(game, p, clock, path, root, msg.data[:0]);
     }
 
     /// @inheritdoc IDisputes
@@ -143,9 +130,9 @@ abstract contract Games is IDisputes, ChallengeBook {
         bytes calldata sig
     ) external {
         Clock memory clock = _begin(game, position, Turn.ChallengerPicks);
-        Position memory p = position;
+        Position memory p = position.load();
         if (msg.sender != p.challenger) {
-            address signer = ECDSA.recover(pickDigest(_stateOf(position), child, node), sig);
+            address signer = ECDSA.recover(pickDigest(position.stateOf(), child, node), sig);
             if (signer != p.challenger) revert NotChallenger(signer, p.challenger);
         }
         uint8 k = _listDepth(p.depth);
@@ -161,6 +148,8 @@ abstract contract Games is IDisputes, ChallengeBook {
     }
 
     /// @inheritdoc IDisputes
+    // A judge may be a stranger; what it could do here by calling back is checked after the call.
+    // slither-disable-next-line reentrancy-events
     function decide(bytes32 game, Position calldata position, bytes calldata evidence) external {
         Clock memory clock = _place(game).clock;
         if (clock.turn == Turn.JudgeDecides) {
@@ -170,8 +159,11 @@ abstract contract Games is IDisputes, ChallengeBook {
             clock.turn = Turn.JudgeDecides;
             _place(game).clock = clock;
         }
-        Position memory p = position;
+        Position memory p = position.load();
         Ruling ruling = IJudge(p.judge).decide(game, p, evidence);
+        // A judge that calls back must not have the game end, and its bond paid, a second time.
+        if (_place(game).clock.turn != Turn.JudgeDecides) revert NotTurn(game, _place(game).clock.turn);
+        _requirePosition(game, position);
         if (ruling == Ruling.Pending) {
             emit Deciding(game);
         } else {
@@ -187,7 +179,7 @@ abstract contract Games is IDisputes, ChallengeBook {
         _requirePosition(game, position);
         uint64 blockNumber = epochs.runningBlock();
         if (blockNumber <= last) revert StillInTime(game, last, blockNumber);
-        _end(game, position, clock, _isChallengers(clock.turn) ? Outcome.DefendantWon : Outcome.ChallengerWon);
+        _end(game, position.load(), clock, _isChallengers(clock.turn) ? Outcome.DefendantWon : Outcome.ChallengerWon);
     }
 
     /// @inheritdoc IDisputes
@@ -230,7 +222,7 @@ abstract contract Games is IDisputes, ChallengeBook {
 
     /// @inheritdoc IDisputes
     function longestGameBlocks() public view returns (uint64) {
-        return 2 * uint64(_clockBlocks) + MOST_TURNS * _turnBlocks + _longestDecision;
+        return 2 * uint64(_clockBlocks) + RunLib.MOST_TURNS * _turnBlocks + _longestDecision;
     }
 
     /// @dev Opens a game of the caller about whatever `p` claims. Who calls this has proven that the defendant is committed
@@ -238,13 +230,17 @@ abstract contract Games is IDisputes, ChallengeBook {
     /// and node. `p.node` is the root that the claim names or, where the judge makes level 0 a fresh one, the leaf which that
     /// level has to end in.
     /// @param id Unique among all games that there ever are.
-    function _open(bytes32 id, Position memory p, uint64 committedBlock) internal returns (bytes32 game) {
+    /// @param blockNumber Now, by the run's clock.
+    function _open(bytes32 id, Position memory p, uint64 committedBlock, uint64 blockNumber)
+        internal
+        returns (bytes32 game)
+    {
         game = _takePlace(id);
         p.challenger = msg.sender;
         uint64 longest = IJudge(p.judge).longestDecision();
         if (longest > _longestDecision) revert SlowJudge(p.judge, longest, _longestDecision);
         Clock memory clock;
-        clock.since = epochs.runningBlock();
+        clock.since = blockNumber;
         clock.challengerLeft = _clockBlocks;
         clock.defendantLeft = _clockBlocks;
         clock.committedBlock = committedBlock;
@@ -253,7 +249,6 @@ abstract contract Games is IDisputes, ChallengeBook {
         _ask(p);
         if (p.kind == LevelKind.Committed) _enter(p, p.node);
         vault.lock(p.defendant);
-        verdicts.await(p.defendant, p.round, committedBlock, clock.since + longestGameBlocks());
         _continue(game, p, clock);
     }
 
@@ -273,7 +268,7 @@ abstract contract Games is IDisputes, ChallengeBook {
         clock.since = blockNumber;
     }
 
-    /// @dev Goes on from a disputed node to the next turn: past levels whose root is known, and past trees of one leaf.
+    /// @dev Goes on from a disputed node to the next turn: past trees of one leaf.
     function _continue(bytes32 game, Position memory p, Clock memory clock) private {
         clock.turn = _advance(p);
         Place storage place = _place(game);
@@ -283,22 +278,17 @@ abstract contract Games is IDisputes, ChallengeBook {
 
     /// @dev emit Moved(game, p, turn, lastBlock), and keccak256(abi.encode(game, p)): in one, as a position is long.
     function _show(bytes32 game, Position memory p, Turn turn, uint64 lastBlock) private returns (bytes32 state) {
-        bytes memory data = abi.encode(game, p, turn, lastBlock);
-        bytes32 topic = Moved.selector;
+        bytes memory data = PositionLib.encode(game, p, uint256(turn), lastBlock);
+        (bytes32 topic, uint256 stateBytes) = (Moved.selector, PositionLib.STATE_BYTES);
         assembly ("memory-safe") {
-            state := keccak256(add(data, 0x20), STATE_BYTES)
+            state := keccak256(add(data, 0x20), stateBytes)
             log2(add(data, 0x40), sub(mload(data), 0x20), topic, game)
         }
     }
 
     function _advance(Position memory p) private view returns (Turn) {
         while (true) {
-            if (!p.entered) {
-                if (p.kind == LevelKind.Done) return Turn.ChallengerProves;
-                bytes32 root = rootOf[pathOf(p)];
-                if (root == 0) return Turn.DefendantEnters;
-                _enter(p, root);
-            }
+            if (!p.entered) return p.kind == LevelKind.Done ? Turn.ChallengerProves : Turn.DefendantEnters;
             if (p.depth != 0) {
                 return isPosted(p.node, _listDepth(p.depth)) ? Turn.ChallengerPicks : Turn.DefendantPosts;
             }
@@ -327,19 +317,15 @@ abstract contract Games is IDisputes, ChallengeBook {
         p.depth = uint8(MerkleSha256.depthOf(p.count));
     }
 
-    /// @dev What a level's root is, it is for ever.
-    function _fixRoot(bytes32 game, Position memory p, bytes32 root, bytes calldata preimage)
-        private
-        returns (bytes32)
-    {
-        bytes32 path = pathOf(p);
-        if (rootOf[path] != 0) revert AlreadyEntered(path, rootOf[path]);
-        rootOf[path] = root;
+    function _enterAnswered(
+        bytes32 game,
+        Position memory p,
+        Clock memory clock,
+        bytes32 path,
+        bytes32 root,
+        bytes calldata preimage
+    ) private {
         emit LevelEntered(game, path, root, preimage);
-        return root;
-    }
-
-    function _enterAnswered(bytes32 game, Position memory p, Clock memory clock, bytes32 root) private {
         ++clock.answers;
         _enter(p, root);
         _continue(game, p, clock);
@@ -364,28 +350,18 @@ abstract contract Games is IDisputes, ChallengeBook {
         vault.unlock(p.defendant);
     }
 
-    function _requireDefendant(Position memory p, bytes32 root, bytes calldata sig) private view {
-        address signer = sig.length == 0 ? msg.sender : ECDSA.recover(freshDigest(pathOf(p), root), sig);
-        if (signer == p.defendant) return;
-        if (signer != registry.operatorAt(p.defendant, epochs.currentRound())) {
-            revert NotDefendant(signer, p.defendant);
+    function _requireDefendant(address defendant, bytes32 path, bytes32 root, bytes calldata sig) private view {
+        address signer = sig.length == 0 ? msg.sender : ECDSA.recover(freshDigest(path, root), sig);
+        if (signer == defendant) return;
+        if (signer != registry.operatorAt(defendant, epochs.currentRound())) {
+            revert NotDefendant(signer, defendant);
         }
     }
 
     function _requirePosition(bytes32 game, Position calldata position) private view {
         bytes32 stored = _place(game).state;
-        bytes32 given = _stateOf(position);
+        bytes32 given = position.stateOf();
         if (given != stored) revert WrongPosition(game, stored, given);
-    }
-
-    /// @dev keccak256(abi.encode(game, position)). Both are fixed words, and each move's first two arguments: they lie in
-    /// the call as they are encoded.
-    function _stateOf(Position calldata position) private pure returns (bytes32 state) {
-        assembly ("memory-safe") {
-            let buffer := mload(0x40)
-            calldatacopy(buffer, sub(position, 0x20), STATE_BYTES)
-            state := keccak256(buffer, STATE_BYTES)
-        }
     }
 
     /// @dev The id with its last two bytes replaced by the place that the game takes: one that the challenger's finished

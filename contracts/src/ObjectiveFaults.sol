@@ -5,11 +5,12 @@ import {ChallengeBook} from "./ChallengeBook.sol";
 import {IEpochManager} from "./interfaces/IEpochManager.sol";
 import {IObjectiveFaults} from "./interfaces/IObjectiveFaults.sol";
 import {IRegistry} from "./interfaces/IRegistry.sol";
-import {Genesis, Role, Terms} from "./interfaces/IRun.sol";
+import {Genesis, Role} from "./interfaces/IRun.sol";
 import {Submission} from "./interfaces/ISubmission.sol";
 import {Fault, IVerdicts} from "./interfaces/IVerdicts.sol";
 import {Assignment} from "./libraries/Assignment.sol";
 import {ChunkLib} from "./libraries/ChunkLib.sol";
+import {EvidenceLib} from "./libraries/EvidenceLib.sol";
 import {MerkleSha256} from "./libraries/MerkleSha256.sol";
 import {RunLib} from "./libraries/RunLib.sol";
 import {SubmissionLib} from "./libraries/SubmissionLib.sol";
@@ -17,7 +18,10 @@ import {ECDSA} from "@openzeppelin/contracts/utils/cryptography/ECDSA.sol";
 
 /// @title ObjectiveFaults
 contract ObjectiveFaults is IObjectiveFaults, ChallengeBook {
-    uint8 private constant ASSIGNMENT = 1;
+    /// Where the offsets stand of evidence that begins with a submission of 14 words and its signature, and of such that
+    /// begins with two of both.
+    uint256 private constant SUBMISSION = 1 << 14;
+    uint256 private constant TWO_SUBMISSIONS = 1 << 14 | 1 << 29;
 
     IRegistry public immutable registry;
     IVerdicts public immutable verdicts;
@@ -42,8 +46,7 @@ contract ObjectiveFaults is IObjectiveFaults, ChallengeBook {
         Submission calldata b,
         bytes calldata sigB
     ) external {
-        uint64 committedBlock = _reveal(keccak256(abi.encode(a, sigA, b, sigB)), salt);
-        _requireJudgeable(a);
+        (uint64 committedBlock,) = _revealAgainst(a, TWO_SUBMISSIONS, salt);
         if (a.run != b.run || a.round != b.round || a.beacon != b.beacon || a.miner != b.miner) {
             revert DifferentSubmissions();
         }
@@ -67,10 +70,8 @@ contract ObjectiveFaults is IObjectiveFaults, ChallengeBook {
         bytes32 trueLeafHash,
         bytes32[] calldata trueProof
     ) external {
-        uint64 committedBlock = _reveal(
-            keccak256(abi.encode(s, sig, i, claimedLeafHash, claimedProof, trueLeafHash, trueProof)), salt
-        );
-        Terms memory terms = epochs.termsAt(_requireJudgeable(s));
+        (uint64 committedBlock, uint64 epoch) = _revealAgainst(s, SUBMISSION | 1 << 17 | 1 << 19, salt);
+        IEpochManager.DataTerms memory terms = epochs.dataTermsAt(epoch);
         _requireClaim(s, sig, terms.specHash);
         if (i >= terms.samplesPerRound) revert NoSuchSample(i, terms.samplesPerRound);
         if (claimedLeafHash == trueLeafHash) revert DataMatches(i, trueLeafHash);
@@ -81,8 +82,8 @@ contract ObjectiveFaults is IObjectiveFaults, ChallengeBook {
 
     /// @inheritdoc IObjectiveFaults
     function proveWrongSpec(bytes32 salt, Submission calldata s, bytes calldata sig) external {
-        uint64 committedBlock = _reveal(keccak256(abi.encode(s, sig)), salt);
-        bytes32 registered = epochs.specHashAt(_requireJudgeable(s));
+        (uint64 committedBlock, uint64 epoch) = _revealAgainst(s, SUBMISSION, salt);
+        bytes32 registered = epochs.specHashAt(epoch);
         _requireCommitted(s, sig);
         if (s.specHash == registered) revert SpecMatches(registered);
         _convict(Fault.WrongSpec, s, committedBlock);
@@ -97,8 +98,8 @@ contract ObjectiveFaults is IObjectiveFaults, ChallengeBook {
         bytes calldata otherSig,
         IEpochManager.Ballot[] calldata ballots
     ) external {
-        uint64 committedBlock = _reveal(keccak256(abi.encode(s, sig, other, otherSig, ballots)), salt);
-        _requireClaim(s, sig, epochs.specHashAt(_requireJudgeable(s)));
+        (uint64 committedBlock, uint64 epoch) = _revealAgainst(s, TWO_SUBMISSIONS | 1 << 30, salt);
+        _requireClaim(s, sig, epochs.specHashAt(epoch));
         uint64 from = s.localFromRound;
         if (from == 0 || from >= s.round) revert NothingCarried(s.round, from);
         if (otherSig.length == 0) {
@@ -126,10 +127,8 @@ contract ObjectiveFaults is IObjectiveFaults, ChallengeBook {
         bytes calldata leaf,
         bytes32[] calldata proof
     ) external {
-        uint64 committedBlock = _reveal(keccak256(abi.encode(s, sig, chunk, leaf, proof)), salt);
-        _requireClaim(s, sig, epochs.specHashAt(_requireJudgeable(s)));
-        _requireLeaf(s.payloadRoot, MerkleSha256.leafHash(leaf), chunk, proof, proof.length);
-        if (ChunkLib.isCanonical(leaf)) revert ChunkIsCanonical(chunk);
+        (uint64 committedBlock, uint64 epoch) = _revealAgainst(s, SUBMISSION | 1 << 16 | 1 << 17, salt);
+        _requireBadChunk(epoch, s, sig, chunk, leaf, proof);
         _convict(Fault.BadEncoding, s, committedBlock);
     }
 
@@ -145,7 +144,7 @@ contract ObjectiveFaults is IObjectiveFaults, ChallengeBook {
 
     /// @dev This is the sample of the data set that the miner had to train on.
     function _requireAssigned(
-        Terms memory terms,
+        IEpochManager.DataTerms memory terms,
         Submission calldata s,
         uint32 i,
         bytes32 leafHash,
@@ -155,6 +154,22 @@ contract ObjectiveFaults is IObjectiveFaults, ChallengeBook {
         _requireLeaf(terms.datasetRoot, leafHash, sample, proof, terms.datasetDepth);
     }
 
+    /// @dev It stands under the root of what the miner handed in, and no encoder of the epoch's writes it.
+    function _requireBadChunk(
+        uint64 epoch,
+        Submission calldata s,
+        bytes calldata sig,
+        uint256 chunk,
+        bytes calldata leaf,
+        bytes32[] calldata proof
+    ) private view {
+        (bytes32 registered, uint16 size, uint8 bits) = epochs.codecTermsAt(epoch);
+        _requireClaim(s, sig, registered);
+        bytes memory content = leaf;
+        _requireLeaf(s.payloadRoot, MerkleSha256.leafHash(content), chunk, proof, proof.length);
+        if (ChunkLib.isCanonical(content, size, bits)) revert ChunkIsCanonical(chunk);
+    }
+
     function _requireLeaf(bytes32 root, bytes32 leaf, uint256 index, bytes32[] calldata proof, uint256 depth)
         private
         view
@@ -162,18 +177,26 @@ contract ObjectiveFaults is IObjectiveFaults, ChallengeBook {
         if (!MerkleSha256.verify(root, leaf, index, proof, depth)) revert InvalidProof();
     }
 
-    /// @dev Of this run, with the canonical beacon, inside the fraud window.
-    function _requireJudgeable(Submission calldata s) private view returns (uint64 epoch) {
+    /// @dev Reveals a challenge of a submission of this run, with the canonical beacon, inside the fraud window.
+    /// @param offsets As EvidenceLib has it.
+    /// @return committedBlock Of the challenge.
+    /// @return epoch Of the submission's round.
+    function _revealAgainst(Submission calldata s, uint256 offsets, bytes32 salt)
+        private
+        returns (uint64 committedBlock, uint64 epoch)
+    {
+        uint64 blockNumber;
+        uint64 current;
+        bytes32 recorded;
+        (blockNumber, current, epoch, recorded) = epochs.judgedBy(s.round);
+        (, committedBlock) = _reveal(EvidenceLib.hash(offsets), salt, blockNumber);
         if (s.run != run) revert WrongRun(s.run);
-        epoch = epochs.epochOf(s.round);
         uint64 lastEpoch = epoch + _fraudWindowEpochs;
-        uint64 current = epochs.currentEpoch();
         if (current > lastEpoch) revert FraudWindowClosed(s.round, lastEpoch, current);
-        _requireCanonicalBeacon(s);
+        _requireCanonicalBeacon(s, recorded);
     }
 
-    function _requireCanonicalBeacon(Submission calldata s) private view {
-        bytes32 recorded = epochs.beacon(s.round, ASSIGNMENT);
+    function _requireCanonicalBeacon(Submission calldata s, bytes32 recorded) private pure {
         if (recorded == 0 || s.beacon != recorded) revert NotCanonicalBeacon(s.round, s.beacon, recorded);
     }
 
@@ -201,14 +224,15 @@ contract ObjectiveFaults is IObjectiveFaults, ChallengeBook {
 
     /// @dev Whatever the miner handed in for `round`, if anything: its bit has no majority.
     function _requireNeverAccepted(address miner, uint64 round, IEpochManager.Ballot[] calldata ballots) private view {
-        (bool hadSlot, IEpochManager.Tally memory tally) = _tally(miner, round, 0, ballots);
+        (bool hadSlot, IEpochManager.Tally memory tally) = _tally(miner, round, epochs.epochOf(round), 0, ballots);
         if (hadSlot && !_isMinority(tally.bitSet + tally.unopened, tally)) revert MayBeAccepted(round);
     }
 
     /// @dev This is what was handed in for its round, and it was not accepted.
     function _requireRejected(Submission calldata s, IEpochManager.Ballot[] calldata ballots) private view {
-        if (s.beacon != epochs.beacon(s.round, ASSIGNMENT)) return;
-        (bool hadSlot, IEpochManager.Tally memory tally) = _tally(s.miner, s.round, s.initialRoot, ballots);
+        (,, uint64 epoch, bytes32 recorded) = epochs.judgedBy(s.round);
+        if (s.beacon != recorded) return;
+        (bool hadSlot, IEpochManager.Tally memory tally) = _tally(s.miner, s.round, epoch, s.initialRoot, ballots);
         if (
             hadSlot && !_isMinority(tally.bitSet + tally.unopened, tally)
                 && !_isMinority(tally.forRoot + tally.unopened, tally)
@@ -217,8 +241,9 @@ contract ObjectiveFaults is IObjectiveFaults, ChallengeBook {
 
     /// @dev This is what was handed in for its round, and it was accepted.
     function _requireAccepted(Submission calldata s, IEpochManager.Ballot[] calldata ballots) private view {
-        _requireCanonicalBeacon(s);
-        (bool hadSlot, IEpochManager.Tally memory tally) = _tally(s.miner, s.round, s.initialRoot, ballots);
+        (,, uint64 epoch, bytes32 recorded) = epochs.judgedBy(s.round);
+        _requireCanonicalBeacon(s, recorded);
+        (bool hadSlot, IEpochManager.Tally memory tally) = _tally(s.miner, s.round, epoch, s.initialRoot, ballots);
         if (!hadSlot || _isMinority(tally.bitSet, tally) || _isMinority(tally.forRoot, tally)) {
             revert MayBeRejected(s.round);
         }
@@ -227,13 +252,13 @@ contract ObjectiveFaults is IObjectiveFaults, ChallengeBook {
     /// @dev Attestations that were written over would look as if there had been none.
     /// @return hadSlot Whether there was a bit for the miner at all; else nothing of it can have been accepted, and the
     /// tally is about somebody else's.
-    function _tally(address miner, uint64 round, bytes32 root, IEpochManager.Ballot[] calldata ballots)
+    function _tally(address miner, uint64 round, uint64 epoch, bytes32 root, IEpochManager.Ballot[] calldata ballots)
         private
         view
         returns (bool hadSlot, IEpochManager.Tally memory tally)
     {
         if (epochs.currentRound() >= round + epochs.ringSize()) revert TooOld(round);
-        (Role role, uint32 slot) = registry.slotOf(miner, epochs.epochOf(round));
+        (Role role, uint32 slot) = registry.slotOf(miner, epoch);
         hadSlot = role == Role.Miner;
         tally = epochs.tally(round, slot, root, ballots);
     }

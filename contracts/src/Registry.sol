@@ -33,19 +33,13 @@ contract Registry is IRegistry, EIP712 {
         uint48 untilRound;
     }
 
-    struct Account {
-        /// Operators that it had so far, replaced ones included.
-        uint32 operators;
-        uint16 faults;
-        /// Max: for ever.
-        uint48 suspendedUntil;
-    }
-
     bytes32 public constant CONSENT_TYPEHASH = keccak256("OperatorConsent(bytes32 run,address account,uint64 nonce)");
     uint32 public constant MAX_VALIDATORS = 32;
     uint256 public constant MAX_ENDPOINT_BYTES = 256;
     uint16 public constant FAULTS_FOR_EVER = 3;
     uint48 private constant FOR_EVER = type(uint48).max;
+    uint8 private constant RECORD_SHIFT = 40;
+    uint8 private constant FAULTS_BITS = 16;
 
     IStakeVault public immutable vault;
     IEpochManager public immutable epochs;
@@ -62,9 +56,11 @@ contract Registry is IRegistry, EIP712 {
     mapping(address operator => Span) private _spans;
     /// Operator by round.
     mapping(address account => EpochTrace.Trace) private _operators;
-    mapping(address account => Account) private _accounts;
+    /// @inheritdoc IRegistry
+    mapping(address account => uint256) public operatorCount;
     mapping(address account => string) private _endpoints;
-    /// role << 32 | slot by epoch.
+    /// suspendedUntil << 56 | faults << 40 | role << 32 | slot by epoch. What was proven stands beside the newest tenure,
+    /// so that a verdict writes one word; suspended until MAX: for ever. Of older tenures it means nothing.
     mapping(address account => TenureTrace.Trace) private _slotOf;
     /// Account by epoch.
     mapping(Role role => mapping(uint32 slot => TenureTrace.Trace)) private _holders;
@@ -84,6 +80,8 @@ contract Registry is IRegistry, EIP712 {
     }
 
     /// @inheritdoc IRegistry
+    // Calls the run's own contracts, which don't call back.
+    // slither-disable-next-line reentrancy-benign,reentrancy-events
     function register(Role role, address operator, bytes calldata operatorSig, address payout, string calldata endpoint)
         external
         returns (uint32 slot)
@@ -103,26 +101,27 @@ contract Registry is IRegistry, EIP712 {
         _setEndpoint(msg.sender, endpoint);
         slot = _takeSlot(role);
         _holders[role][slot].start(epoch + 1, uint160(msg.sender));
-        _slotOf[msg.sender].start(epoch + 1, (uint160(uint8(role)) << 32) | slot);
-        _noteDuty(operator, msg.sender);
+        _slotOf[msg.sender].start(epoch + 1, _record(msg.sender) << RECORD_SHIFT | uint160(uint8(role)) << 32 | slot);
+        // What a miner does, nobody asks the duty book about.
+        if (role == Role.Validator) _noteDuty(operator, msg.sender);
         emit Registered(msg.sender, role, slot, operator, payout, endpoint, epoch + 1);
     }
 
     /// @inheritdoc IRegistry
     function rotateOperator(address newOperator, bytes calldata operatorSig) external {
-        if (_accounts[msg.sender].operators == 0) revert NotRegistered(msg.sender);
+        if (operatorCount[msg.sender] == 0) revert NotRegistered(msg.sender);
         _setOperator(newOperator, operatorSig);
     }
 
     /// @inheritdoc IRegistry
     function setPayout(address payout) external {
-        if (_accounts[msg.sender].operators == 0) revert NotRegistered(msg.sender);
+        if (operatorCount[msg.sender] == 0) revert NotRegistered(msg.sender);
         emit PayoutSet(msg.sender, _setPayout(payout));
     }
 
     /// @inheritdoc IRegistry
     function setEndpoint(address account, string calldata endpoint) external {
-        if (_accounts[account].operators == 0) revert NotRegistered(account);
+        if (operatorCount[account] == 0) revert NotRegistered(account);
         if (msg.sender != account && accountActing(msg.sender, epochs.currentRound()) != account) {
             revert NotOwnerOrOperator(msg.sender, account);
         }
@@ -133,31 +132,46 @@ contract Registry is IRegistry, EIP712 {
     /// @inheritdoc IRegistry
     function vacate(address account, uint256 active) external {
         if (msg.sender != address(vault)) revert OnlyVault(msg.sender);
-        Role role = roleOf(account);
+        uint160 packed = _slotOf[account].latest();
+        (Role role,) = _unpackSlot(packed);
         if (role == Role.None || active >= (role == Role.Miner ? _minMinerStake : _minValidatorStake)) return;
-        _vacate(account, epochs.currentEpoch());
+        _vacate(account, epochs.currentEpoch(), packed);
     }
 
     /// @inheritdoc IRegistry
     function exclude(address account) external {
         if (msg.sender != verdicts) revert OnlyVerdicts(msg.sender);
         uint64 epoch = epochs.currentEpoch();
-        Account storage record = _accounts[account];
-        uint16 count = record.faults;
-        if (count < FAULTS_FOR_EVER) record.faults = ++count;
-        uint48 until = FOR_EVER;
+        TenureTrace.Trace storage tenures = _slotOf[account];
+        (uint160 packed,, uint256 end) = tenures.newest();
+        (uint16 count, uint48 until) = _unpackRecord(packed >> RECORD_SHIFT);
+        if (count < FAULTS_FOR_EVER) ++count;
+        until = FOR_EVER;
         // An epoch number needs 48 bits in 10^14 seconds at the earliest.
         // forge-lint: disable-next-line(unsafe-typecast)
         if (count < FAULTS_FOR_EVER) until = uint48(epoch) + _suspensionEpochs;
-        record.suspendedUntil = until;
+        uint160 record = uint160(until) << FAULTS_BITS | count;
+        // forge-lint: disable-next-line(unsafe-typecast)
+        packed = record << RECORD_SHIFT | uint40(packed);
         emit Excluded(account, count, _untilEpoch(until));
-        _vacate(account, epoch);
+        if (end == TenureTrace.OPEN) _vacate(account, epoch, packed);
+        else tenures.rename(packed);
     }
 
     /// @inheritdoc IRegistry
     function slotAccount(Role role, uint32 slot, uint64 epoch) public view returns (address) {
         (, uint160 holder) = _holders[role][slot].entryAt(epoch);
         return address(holder);
+    }
+
+    /// @inheritdoc IRegistry
+    function slotAccounts(Role role, uint64 epoch) external view returns (address[] memory accounts) {
+        accounts = new address[](_places[role].count);
+        mapping(uint32 slot => TenureTrace.Trace) storage holders = _holders[role];
+        for (uint32 slot = 0; slot < accounts.length; ++slot) {
+            (, uint160 holder) = holders[slot].entryAt(epoch);
+            accounts[slot] = address(holder);
+        }
     }
 
     /// @inheritdoc IRegistry
@@ -197,11 +211,6 @@ contract Registry is IRegistry, EIP712 {
     {
         account = accountActing(operator, round);
         if (account != address(0)) (role, slot) = slotOf(account, epoch);
-    }
-
-    /// @inheritdoc IRegistry
-    function operatorCount(address account) external view returns (uint256) {
-        return _accounts[account].operators;
     }
 
     /// @inheritdoc IRegistry
@@ -269,8 +278,8 @@ contract Registry is IRegistry, EIP712 {
 
     /// @inheritdoc IRegistry
     function faultsOf(address account) external view returns (uint32, uint64) {
-        Account storage record = _accounts[account];
-        return (record.faults, _untilEpoch(record.suspendedUntil));
+        (uint16 count, uint48 until) = _unpackRecord(_record(account));
+        return (count, _untilEpoch(until));
     }
 
     /// @inheritdoc IRegistry
@@ -283,10 +292,12 @@ contract Registry is IRegistry, EIP712 {
         return _domainSeparatorV4();
     }
 
+    // Calls the duty book of the epoch manager, which calls nobody.
+    // slither-disable-next-line reentrancy-no-eth,reentrancy-events
     function _setOperator(address operator, bytes calldata operatorSig) private {
         if (operator == address(0)) revert ZeroAddress();
         if (_spans[operator].account != address(0)) revert OperatorTaken(operator, _spans[operator].account);
-        address signer = ECDSA.recover(consentDigest(msg.sender, _accounts[msg.sender].operators), operatorSig);
+        address signer = ECDSA.recover(consentDigest(msg.sender, operatorCount[msg.sender]), operatorSig);
         if (signer != operator) revert InvalidConsent(operator, signer);
 
         uint64 fromRound = epochs.currentRound() + 1;
@@ -300,7 +311,7 @@ contract Registry is IRegistry, EIP712 {
         history.push(fromRound, uint160(operator));
         if (old != address(0)) _noteDuty(old, msg.sender);
         _noteDuty(operator, msg.sender);
-        ++_accounts[msg.sender].operators;
+        ++operatorCount[msg.sender];
         emit OperatorSet(msg.sender, operator, fromRound);
     }
 
@@ -332,25 +343,29 @@ contract Registry is IRegistry, EIP712 {
         places.count = slot + 1;
     }
 
-    function _vacate(address account, uint64 epoch) private {
-        (Role role, uint32 slot) = _unpackSlot(_slotOf[account].latest());
-        if (role == Role.None) return;
+    /// @param packed What the account's newest tenure, which must be open, says from now on.
+    // Calls the duty book of the epoch manager, which calls nobody.
+    // slither-disable-next-line reentrancy-events
+    function _vacate(address account, uint64 epoch, uint160 packed) private {
+        (Role role, uint32 slot) = _unpackSlot(packed);
         Places storage places = _places[role];
-        _slotOf[account].end(epoch + 1, 0);
+        _slotOf[account].endAs(packed, epoch + 1);
         _holders[role][slot].end(epoch + 1, places.free);
         // A role has at most 4096 slots.
         // forge-lint: disable-next-line(unsafe-typecast)
         places.free = uint16(slot + 1);
-        _noteDuty(address(uint160(_operators[account].latest())), account);
+        if (role == Role.Validator) _noteDuty(address(uint160(_operators[account].latest())), account);
         emit SlotVacated(account, role, slot, epoch + 1);
     }
 
     /// @dev Tells the epoch manager in which rounds an operator acts for the newest slot of its account. An operator that
-    /// was replaced needs no word when the slot ends: its rounds end before the next epoch.
+    /// was replaced needs no word when the slot ends: its rounds end before the next epoch. A miner's operator has an empty
+    /// entry, if any: then the book asks here.
     function _noteDuty(address operator, address account) private {
         (uint160 packed, uint256 since, uint256 until) = _slotOf[account].newest();
-        if (packed == 0) return;
         (Role role, uint32 slot) = _unpackSlot(packed);
+        if (role == Role.None) return;
+        if (role == Role.Miner) (since, until) = (1, 1);
         Span storage span = _spans[operator];
         IDutyBook(address(epochs))
             .noteDuty(
@@ -379,8 +394,18 @@ contract Registry is IRegistry, EIP712 {
 
     function _requireNotSuspended(address account, uint64 epoch) private view {
         if (account == address(0)) return;
-        uint48 until = _accounts[account].suspendedUntil;
+        (, uint48 until) = _unpackRecord(_record(account));
         if (epoch < until) revert Suspended(account, _untilEpoch(until));
+    }
+
+    function _record(address account) private view returns (uint160) {
+        (uint160 packed,,) = _slotOf[account].newest();
+        return packed >> RECORD_SHIFT;
+    }
+
+    function _unpackRecord(uint160 record) private pure returns (uint16 count, uint48 until) {
+        // forge-lint: disable-next-line(unsafe-typecast)
+        return (uint16(record), uint48(record >> FAULTS_BITS));
     }
 
     function _untilEpoch(uint48 until) private pure returns (uint64) {

@@ -62,6 +62,8 @@ abstract contract RunClock is IEpochManager {
     }
 
     /// @inheritdoc IEpochManager
+    // 0 is no time: there was no pause yet.
+    // slither-disable-next-line incorrect-equality
     function pause() external onlyGovernor {
         Pause memory p = pauseState();
         if (p.sinceBlock != 0) revert Paused();
@@ -74,6 +76,8 @@ abstract contract RunClock is IEpochManager {
     }
 
     /// @inheritdoc IEpochManager
+    // 0 is no block: there is no pause.
+    // slither-disable-next-line incorrect-equality
     function resume() external {
         Pause memory p = pauseState();
         if (p.sinceBlock == 0) revert NotPaused();
@@ -98,6 +102,8 @@ abstract contract RunClock is IEpochManager {
     }
 
     /// @inheritdoc IEpochManager
+    // 0 is no block: the run goes on.
+    // slither-disable-next-line incorrect-equality
     function blockNumber() public view returns (uint64) {
         uint256 word = _pauseWord;
         // forge-lint: disable-next-line(unsafe-typecast)
@@ -112,7 +118,7 @@ abstract contract RunClock is IEpochManager {
     }
 
     /// @inheritdoc IEpochManager
-    function runningBlock() external view returns (uint64) {
+    function runningBlock() public view returns (uint64) {
         if (paused()) revert Paused();
         return blockNumber();
     }
@@ -163,6 +169,8 @@ abstract contract RunClock is IEpochManager {
     }
 
     /// @inheritdoc IEpochManager
+    // Rounds count from 1.
+    // slither-disable-next-line incorrect-equality
     function epochOf(uint64 round) public view returns (uint64) {
         unchecked {
             return round == 0 ? 0 : (round - 1) / _roundsPerEpoch + 1;
@@ -239,6 +247,8 @@ abstract contract RunClock is IEpochManager {
     }
 
     /// @dev In 256 bits, and unchecked: pauses never sum to more than the time that passed.
+    // 0 is no block: the run goes on.
+    // slither-disable-next-line incorrect-equality
     function _time() private view returns (uint256) {
         uint256 word = _pauseWord;
         // forge-lint: disable-start(unsafe-typecast)

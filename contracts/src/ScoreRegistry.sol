@@ -53,6 +53,8 @@ contract ScoreRegistry is IScoreRegistry {
     /// validator slot in each mask, of the epoch that used the place last.
     mapping(uint256 place => Masks) private _masks;
     /// By place << 32 | slot.
+    // Written through `_entry`.
+    // slither-disable-next-line uninitialized-state
     mapping(uint256 key => Entry) private _entries;
 
     constructor(Genesis memory g) {
@@ -118,6 +120,8 @@ contract ScoreRegistry is IScoreRegistry {
     }
 
     /// @inheritdoc IScoreRegistry
+    // Calls the run's vault, which tells what it took.
+    // slither-disable-next-line reentrancy-events
     function penaliseMissingReveal(uint64 epoch, uint32 slot) external {
         uint256 opensAfter = _epochEnd(epoch) + _weightCommitS + _weightRevealS;
         // The last second of the fraud window.

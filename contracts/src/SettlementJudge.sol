@@ -52,6 +52,8 @@ contract SettlementJudge is ISettlementJudge {
 
     /// @dev Recomputes an opened leaf from the revealed weights and the snapshot.
     /// @param halfW Sum of the weights in the leaf's half.
+    // The share of a half is a whole number of base units, as in `postSettlement`; what both leave rolls over.
+    // slither-disable-next-line divide-before-multiply
     function _recompute(uint64 epoch, uint32 cell, uint256 halfW, uint256 pot, Opening calldata opening)
         private
         view

@@ -7,6 +7,7 @@ import {IRewardsDistributor} from "./interfaces/IRewardsDistributor.sol";
 import {Genesis, Params} from "./interfaces/IRun.sol";
 import {IStakeVault} from "./interfaces/IStakeVault.sol";
 import {ISynToken} from "./interfaces/ISynToken.sol";
+import {RunLib} from "./libraries/RunLib.sol";
 import {StakeTrace} from "./libraries/StakeTrace.sol";
 import {SafeERC20} from "@openzeppelin/contracts/token/ERC20/utils/SafeERC20.sol";
 import {Math} from "@openzeppelin/contracts/utils/math/Math.sol";
@@ -34,9 +35,6 @@ contract StakeVault is IStakeVault {
     address public immutable scores;
     address public immutable verdicts;
     address public immutable disputes;
-
-    /// Longest game: each side's clock, as many extended turns as a game has at most, and a committee's vote.
-    uint256 private constant MOST_TURNS = 64;
 
     /// @inheritdoc IStakeVault
     uint256 public immutable epochsKnown;
@@ -68,9 +66,7 @@ contract StakeVault is IStakeVault {
         _epochS = epochS;
         // An exit is requested within epoch c at the earliest at its start, a fault of epoch c can be proven until the end
         // of epoch c + fraudWindowEpochs, and a game that opens then takes its time.
-        uint256 gameBlocks =
-            2 * uint256(p.clockBlocks) + MOST_TURNS * p.turnBlocks + p.voteCommitBlocks + p.voteRevealBlocks;
-        uint256 least = (uint256(p.fraudWindowEpochs) + 1) * epochS + gameBlocks * p.blockS;
+        uint256 least = (uint256(p.fraudWindowEpochs) + 1) * epochS + uint256(RunLib.longestGameBlocks(p)) * p.blockS;
         if (p.unbondingS < least) revert UnbondingTooShort(p.unbondingS, least);
         // A stake of epoch c is asked for until `unbondingS` after the end of c. By then so many more epochs have begun.
         epochsKnown = (p.unbondingS + epochS - 1) / epochS + 1;
@@ -84,6 +80,8 @@ contract StakeVault is IStakeVault {
     }
 
     /// @inheritdoc IStakeVault
+    // Calls the run's own token, which calls nobody.
+    // slither-disable-next-line reentrancy-events
     function depositWithPermit(uint256 amount, uint256 deadline, uint8 v, bytes32 r, bytes32 s) external {
         // Anybody may have submitted this permit before: then the call fails and the allowance is there all the same.
         try token.permit(msg.sender, address(this), amount, deadline, v, r, s) {} catch {}
@@ -165,12 +163,18 @@ contract StakeVault is IStakeVault {
         emit Slashed(account, msg.sender, taken, bountyTo, bounty);
         if (fromActive != 0) _vacateBelowMinimum(account, active - fromActive);
         if (taken != bounty) token.burn(taken - bounty);
-        if (bounty != 0) token.safeTransfer(bountyTo, bounty);
+        // The run's own token, which reverts rather than to return false.
+        if (bounty != 0) assert(token.transfer(bountyTo, bounty));
     }
 
     /// @inheritdoc IStakeVault
     function activeOf(address account) public view returns (uint256) {
         return _active[account].latest();
+    }
+
+    /// @inheritdoc IStakeVault
+    function stakeOf(address account) external view returns (uint256) {
+        return activeOf(account) + _exits[account].amount;
     }
 
     /// @inheritdoc IStakeVault
@@ -187,6 +191,14 @@ contract StakeVault is IStakeVault {
     /// @inheritdoc IStakeVault
     function stakeAt(address account, uint64 epoch) external view returns (uint256) {
         return _active[account].valueAt(_ringWords, epoch);
+    }
+
+    /// @inheritdoc IStakeVault
+    function stakesAt(address[] calldata accounts, uint64 epoch) external view returns (uint256[] memory stakes) {
+        stakes = new uint256[](accounts.length);
+        for (uint256 i = 0; i < stakes.length; ++i) {
+            if (accounts[i] != address(0)) stakes[i] = _active[accounts[i]].valueAt(_ringWords, epoch);
+        }
     }
 
     function _deposit(uint256 amount) private {

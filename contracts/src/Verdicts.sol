@@ -17,12 +17,6 @@ contract Verdicts is IVerdicts {
     using BountyWord for uint256;
     using SafeERC20 for ISynToken;
 
-    /// @dev Of all games that may still be won: the earliest commit and the latest end.
-    struct Games {
-        uint64 committedBlock;
-        uint64 lastBlock;
-    }
-
     ISynToken public immutable token;
     IRegistry public immutable registry;
     IStakeVault public immutable vault;
@@ -34,6 +28,7 @@ contract Verdicts is IVerdicts {
     bytes32 public immutable run;
 
     uint64 private immutable _revealBlocks;
+    uint64 private immutable _longestGameBlocks;
     uint16 private immutable _equivocationSlashBps;
     uint16 private immutable _wrongDataSlashBps;
     uint16 private immutable _nativeSlashBps;
@@ -44,11 +39,8 @@ contract Verdicts is IVerdicts {
 
     /// BountyWord: the gravest verdict, and the bounty that is held for it; hunter 0: none is.
     mapping(address offender => mapping(uint64 round => uint256 word)) private _verdicts;
-    mapping(address offender => mapping(uint64 round => Games)) private _games;
     /// @inheritdoc IVerdicts
     mapping(address hunter => uint256) public creditOf;
-    /// @inheritdoc IVerdicts
-    uint256 public bountiesHeld;
 
     constructor(Genesis memory g) {
         token = ISynToken(g.addresses.token);
@@ -62,6 +54,7 @@ contract Verdicts is IVerdicts {
         run = RunLib.id(g.addresses.registry, g.nonce);
         Params memory p = g.params;
         _revealBlocks = p.challengeRevealBlocks;
+        _longestGameBlocks = RunLib.longestGameBlocks(p);
         _equivocationSlashBps = p.equivocationSlashBps;
         _wrongDataSlashBps = p.wrongDataSlashBps;
         _nativeSlashBps = p.nativeSlashBps;
@@ -87,29 +80,20 @@ contract Verdicts is IVerdicts {
             creditOf[winner] += word.bountyOf();
             emit BountyCredited(round, offender, winner, word.bountyOf());
         }
+        // The bounty as priced goes into its word, which keeps less of it; that is what counts from there on.
+        // slither-disable-next-line write-after-write
         (uint256 taken, uint256 bounty) = _price(kind, word.kindOf(), offender);
         uint256 newWord = BountyWord.pack(kind, hunter, committedBlock, bounty);
         _verdicts[offender][round] = newWord;
         bounty = newWord.bountyOf();
-        bountiesHeld += bounty;
         emit Convicted(round, offender, hunter, kind, taken, bounty);
         vault.slash(offender, taken, address(this), bounty);
         if (word == 0) registry.exclude(offender);
     }
 
     /// @inheritdoc IVerdicts
-    function await(address offender, uint64 round, uint64 committedBlock, uint64 lastBlock) external {
-        if (msg.sender != disputes) revert OnlyJudge(msg.sender);
-        Games storage games = _games[offender][round];
-        if (games.lastBlock >= epochs.blockNumber()) {
-            if (games.committedBlock < committedBlock) committedBlock = games.committedBlock;
-            if (games.lastBlock > lastBlock) lastBlock = games.lastBlock;
-        }
-        (games.committedBlock, games.lastBlock) = (committedBlock, lastBlock);
-        emit Awaited(round, offender, committedBlock, lastBlock);
-    }
-
-    /// @inheritdoc IVerdicts
+    // Calls the run's vault, which tells what it took.
+    // slither-disable-next-line reentrancy-events
     function fine(address account, uint256 amount, address bountyTo, uint256 bounty) external returns (uint256 taken) {
         if (msg.sender != requests && msg.sender != committee) revert OnlyJudge(msg.sender);
         taken = vault.slash(account, amount, bountyTo, bounty);
@@ -121,12 +105,11 @@ contract Verdicts is IVerdicts {
         uint256 word = _verdicts[offender][round];
         address hunter = word.hunterOf();
         if (hunter == address(0)) revert NoBounty(offender, round);
-        uint64 payableAfter = _payableAfter(offender, round, word.committedBlockOf());
+        uint64 payableAfter = _payableAfter(offender, word);
         uint64 blockNumber = epochs.blockNumber();
         if (blockNumber <= payableAfter) revert TooEarly(blockNumber, payableAfter);
         amount = word.bountyOf();
         _verdicts[offender][round] = BountyWord.pack(word.kindOf(), address(0), 0, 0);
-        bountiesHeld -= amount;
         emit BountyPaid(round, offender, hunter, amount);
         token.safeTransfer(hunter, amount);
     }
@@ -136,7 +119,6 @@ contract Verdicts is IVerdicts {
         amount = creditOf[msg.sender];
         if (amount == 0) revert NoCredit(msg.sender);
         creditOf[msg.sender] = 0;
-        bountiesHeld -= amount;
         emit CreditWithdrawn(msg.sender, amount);
         token.safeTransfer(msg.sender, amount);
     }
@@ -150,7 +132,12 @@ contract Verdicts is IVerdicts {
         if (verdict.hunter == address(0)) return verdict;
         verdict.bounty = word.bountyOf();
         verdict.committedBlock = word.committedBlockOf();
-        verdict.payableAfter = _payableAfter(offender, round, verdict.committedBlock);
+        verdict.payableAfter = _payableAfter(offender, word);
+    }
+
+    /// @inheritdoc IVerdicts
+    function bountiesHeld() external view returns (uint256) {
+        return token.balanceOf(address(this));
     }
 
     /// @inheritdoc IVerdicts
@@ -158,12 +145,11 @@ contract Verdicts is IVerdicts {
         return _penaltyOf(kind);
     }
 
-    /// @dev A challenge that was committed before the winner's was revealed by then, and if it opened a game, that ends by
-    /// what Disputes told.
-    function _payableAfter(address offender, uint64 round, uint64 committedBlock) private view returns (uint64) {
-        Games storage games = _games[offender][round];
-        uint64 revealed = committedBlock + _revealBlocks;
-        return games.committedBlock < committedBlock && games.lastBlock > revealed ? games.lastBlock : revealed;
+    /// @dev A challenge that was committed before the winner's is revealed by then. If its kind takes a game, that one is
+    /// over when no game against the offender is open, or by its bound.
+    function _payableAfter(address offender, uint256 word) private view returns (uint64 last) {
+        last = word.committedBlockOf() + _revealBlocks;
+        if (word.kindOf() >= Fault.NativeComputation && vault.locksOf(offender) != 0) last += _longestGameBlocks;
     }
 
     /// @dev The first verdict of a round is graver than none, whatever it costs.
@@ -175,12 +161,12 @@ contract Verdicts is IVerdicts {
     }
 
     /// @dev What is missing to this fault's fraction, out of what the lighter verdict left, and the hunter's part of it.
+    // The bounty is a share of what is taken, in base units: both round down, against the hunter.
+    // slither-disable-next-line divide-before-multiply
     function _price(Fault kind, Fault before, address offender) private view returns (uint256 taken, uint256 bounty) {
         (uint256 bps, uint256 mostBounty) = _penaltyOf(kind);
         (uint256 oldBps,) = _penaltyOf(before);
-        (uint256 stake,) = vault.unbondingOf(offender);
-        stake += vault.activeOf(offender);
-        taken = stake * (bps - oldBps) / (RunLib.BPS - oldBps);
+        taken = vault.stakeOf(offender) * (bps - oldBps) / (RunLib.BPS - oldBps);
         bounty = Math.min(taken * _bountyBps / RunLib.BPS, mostBounty);
     }
 

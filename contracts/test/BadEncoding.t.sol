@@ -95,33 +95,79 @@ contract BadEncodingTest is FaultsTest {
     }
 
     function test_isCanonical_succeedsOnVectors() public view {
-        uint256 cases = 0;
-        for (; json.keyExists(string.concat(".cases[", vm.toString(cases), "]")); ++cases) {
-            string memory item = string.concat(".cases[", vm.toString(cases), "]");
-            bytes memory leaf = json.readBytes(string.concat(item, ".leaf"));
-            string memory name = json.readString(string.concat(item, ".name"));
-            assertEq(ChunkLib.keptOf(leaf.length), json.readUint(string.concat(item, ".kept")), name);
-            assertEq(ChunkLib.isCanonical(leaf), json.readBool(string.concat(item, ".canonical")), name);
+        string[] memory names = json.readStringArray(".cases.name");
+        bytes[] memory leaves = json.readBytesArray(".cases.leaf");
+        uint256[] memory bits = json.readUintArray(".cases.bits");
+        uint256[] memory kept = json.readUintArray(".cases.kept");
+        bool[] memory canonical = json.readBoolArray(".cases.canonical");
+        uint256 size = json.readUint(".size");
+        for (uint256 i = 0; i < names.length; ++i) {
+            assertEq(ChunkLib.keptOf(leaves[i].length, bits[i]), kept[i], names[i]);
+            assertEq(ChunkLib.isCanonical(leaves[i], size, bits[i]), canonical[i], names[i]);
         }
-        assertGt(cases, 100);
+        assertGt(names.length, 200);
     }
 
     /// @dev A length belongs to one k or to none.
     function test_keptOf_succeedsForEveryK() public pure {
-        uint256 k = 1;
-        for (uint256 length = 0; length < 7200; ++length) {
-            bool fits = length == (k * 12 + 7) / 8 + (k * 2 + 7) / 8 + 4;
-            assertEq(ChunkLib.keptOf(length), fits ? k : 0);
-            if (fits) ++k;
+        for (uint256 bits = 1; bits <= 8; bits *= 2) {
+            uint256 k = 1;
+            for (uint256 length = 0; k < 600; ++length) {
+                bool fits = length == (k * 12 + 7) / 8 + (k * bits + 7) / 8 + 5;
+                assertEq(ChunkLib.keptOf(length, bits), fits ? k : 0);
+                if (fits) ++k;
+            }
+            assertEq(ChunkLib.keptOf((4096 * 12) / 8 + 4096 * bits / 8 + 5, bits), 4096);
         }
-        assertGt(k, 4096);
+    }
+
+    /// @dev Of chunks of zeros and others, with ascending indices but for one bit.
+    function testFuzz_isCanonical_equalsAPlainReading(
+        uint256 k,
+        uint256 seed,
+        bool zeros,
+        uint256 flip,
+        uint256 size,
+        uint256 bits
+    ) public pure {
+        (k, bits) = (bound(k, 1, 70), uint256(1) << bits % 4);
+        uint256 codes = (k * 12 + 7) / 8;
+        bytes memory chunk = new bytes(codes + (k * bits + 7) / 8 + 5);
+        uint256 index = 0;
+        for (uint256 i = 0; i < k; ++i) {
+            if (!zeros && seed % 3 == 0) index += (seed >> 8) % 50;
+            for (uint256 bit = 0; bit < 12; ++bit) {
+                chunk[(12 * i + bit) / 8] |= bytes1(uint8((index >> bit & 1) << (12 * i + bit) % 8));
+            }
+            ++index;
+            seed = uint256(keccak256(abi.encode(seed)));
+        }
+        size = bound(size, index, index + 100);
+        if (!zeros) (chunk[chunk.length - 3], chunk[chunk.length - 2]) = (0x80, 0x3f);
+        flip = flip % (2 * 8 * codes);
+        if (flip < 12 * k) chunk[flip / 8] ^= bytes1(uint8(1 << flip % 8));
+        bool expected = true;
+        uint256 least = 0;
+        for (uint256 i = 0; i < k; ++i) {
+            index = 0;
+            for (uint256 bit = 12 * i; bit < 12 * i + 12; ++bit) {
+                index |= (uint256(uint8(chunk[bit / 8])) >> bit % 8 & 1) << (bit - 12 * i);
+            }
+            if (index < least || (zeros && index != i)) expected = false;
+            least = index + 1;
+        }
+        if (!zeros && least > size) expected = false;
+        assertEq(ChunkLib.isCanonical(chunk, size, bits), expected);
     }
 
     /// @dev What any honest encoder writes: ascending indices, codes as they come, a scale in range.
-    function testFuzz_isCanonical_holdsForHonestChunks(uint16[] memory steps, uint256 codes, uint32 scale) public pure {
+    function testFuzz_isCanonical_holdsForHonestChunks(uint16[] memory steps, uint256 codes, uint32 scale, uint8 ratio)
+        public
+        pure
+    {
         uint256 k = 1 + (steps.length < 90 ? steps.length : 90);
         uint256 packed = 0;
-        bytes memory leaf = new bytes((k * 12 + 7) / 8 + (k * 2 + 7) / 8 + 4);
+        bytes memory leaf = new bytes((k * 12 + 7) / 8 + (k * 2 + 7) / 8 + 5);
         uint256 index = 0;
         for (uint256 i = 0; i < k; ++i) {
             if (i != 0) index += 1 + steps[i - 1] % 40;
@@ -131,11 +177,14 @@ contract BadEncodingTest is FaultsTest {
             uint256 code = (k * 12 + 7) / 8 + i / 4;
             leaf[code] = bytes1(uint8(leaf[code]) | uint8((codes >> i & 3) << 2 * (i & 3)));
         }
-        scale = uint32(bound(scale, 0x2b800000, 0x53800000));
+        scale = uint32(bound(scale, 0x2b800000 >> 17, 0x53800000 >> 17)) << 17;
         for (uint256 i = 0; i < 4; ++i) {
-            leaf[leaf.length - 4 + i] = bytes1(uint8(scale >> 8 * i));
+            leaf[leaf.length - 5 + i] = bytes1(uint8(scale >> 8 * i));
         }
-        assertTrue(ChunkLib.isCanonical(leaf));
+        leaf[leaf.length - 1] = bytes1(ratio % 16);
+        assertTrue(ChunkLib.isCanonical(leaf, 4096, 2));
+        assertTrue(ChunkLib.isCanonical(leaf, index + 1, 2));
+        assertFalse(ChunkLib.isCanonical(leaf, index, 2));
     }
 
     /// @dev Only what stands under the signed root convicts, and there every chunk is canonical.
@@ -147,8 +196,9 @@ contract BadEncodingTest is FaultsTest {
     ) public {
         bytes[] memory honest = new bytes[](4);
         bytes32[] memory hashes = new bytes32[](4);
+        bytes memory plain = json.readBytes(".tree.goodLeaf");
         for (uint256 i = 0; i < 4; ++i) {
-            honest[i] = json.readBytes(".cases[0].leaf");
+            honest[i] = plain;
             hashes[i] = sha256(abi.encodePacked(bytes1(0), honest[i]));
         }
         Evidence memory e = Evidence({s: submission(), sig: "", chunk: chunk, leaf: leaf, proof: proof});

@@ -2,6 +2,7 @@
 pragma solidity 0.8.37;
 
 import {IChallengeBook} from "../src/interfaces/IChallengeBook.sol";
+import {IEpochManager} from "../src/interfaces/IEpochManager.sol";
 import {Genesis} from "../src/interfaces/IRun.sol";
 import {Submission} from "../src/interfaces/ISubmission.sol";
 import {FaultsTest} from "./base/FaultsTest.sol";
@@ -125,19 +126,21 @@ contract ChallengeTest is FaultsTest {
 
     /// @dev The book asks the clock that a pause stops, not the block.
     function test_commitChallenge_countsTheRunsBlocks() public {
-        bytes memory call = abi.encodeCall(epochs.runningBlock, ());
-        vm.mockCall(address(epochs), call, abi.encode(uint64(500)));
         _commit();
-        assertEq(faults.challengeBlock(hunter, commitment), 500);
-        nextBlock();
-        vm.expectRevert(abi.encodeWithSelector(IChallengeBook.RevealTooEarly.selector, 500, 500));
+        uint64 committed = faults.challengeBlock(hunter, commitment);
+        assertEq(committed, epochs.runningBlock());
+        vm.prank(governor);
+        epochs.pause();
+        vm.roll(block.number + 100);
+        vm.expectRevert(IEpochManager.Paused.selector);
         _prove(hunter);
-        vm.mockCallRevert(address(epochs), call, "paused");
-        vm.expectRevert("paused");
-        _prove(hunter);
-        vm.expectRevert("paused");
+        vm.expectRevert(IEpochManager.Paused.selector);
         faults.expireChallenge(hunter, commitment);
-        vm.mockCall(address(epochs), call, abi.encode(uint64(520)));
+        vm.prank(governor);
+        epochs.resume();
+        vm.expectRevert(abi.encodeWithSelector(IChallengeBook.RevealTooEarly.selector, committed, committed));
+        _prove(hunter);
+        vm.roll(block.number + 20);
         _prove(hunter);
     }
 

@@ -8,7 +8,6 @@ import {Position} from "../src/interfaces/IJudge.sol";
 import {Role} from "../src/interfaces/IRun.sol";
 import {IRegistry} from "../src/interfaces/IRegistry.sol";
 import {Submission} from "../src/interfaces/ISubmission.sol";
-import {Fault} from "../src/interfaces/IVerdicts.sol";
 import {GamesTest} from "./base/GamesTest.sol";
 import {RunTest} from "./base/RunTest.sol";
 
@@ -75,8 +74,6 @@ contract DeadlinesOfGamesTest is GamesTest {
             disputes.enterCommitted(game, p, "");
             vm.expectRevert(refusal);
             disputes.enterFresh(game, p, 0, new bytes32[](0), "");
-            vm.expectRevert(refusal);
-            disputes.enterKnown(game, p);
         }
     }
 
@@ -98,23 +95,6 @@ contract DeadlinesOfGamesTest is GamesTest {
         disputes.expireChallenge(hunter, commitment);
         vm.prank(hunter);
         disputes.openGame(SALT, s, sig);
-    }
-
-    /// @dev A game that opens in the last block of an earlier one joins it, one block later it stands alone.
-    function test_await_succeedsInTheLastBlockOfAnEarlierGame() public {
-        uint64 start = uint64(block.number);
-        uint256 state = vm.snapshotState();
-        for (uint64 late = 0; late < 2; ++late) {
-            vm.startPrank(address(disputes));
-            verdicts.await(miner.account, ROUND, start - 5, start + 40);
-            vm.roll(start + 40 + late);
-            verdicts.await(miner.account, ROUND, start + 40, start + 900);
-            verdicts.convict(Fault.Computation, miner.account, ROUND, hunter, start + 10);
-            vm.stopPrank();
-            // The commit of the later game is later than the winner's.
-            assertEq(verdicts.verdictOf(miner.account, ROUND).payableAfter, late == 0 ? start + 900 : start + 30);
-            vm.revertToState(state);
-        }
     }
 }
 

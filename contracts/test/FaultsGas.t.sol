@@ -20,6 +20,7 @@ contract FaultsGasTest is FaultsTest {
         p.datasetDepth = uint8(DEPTH);
         p.samplesPerRound = uint32(1 << DEPTH);
         p.datasetRoot = _deepRoot(dataset());
+        p.codecChunk = 4096;
     }
 
     function joinOthers() internal override {
@@ -103,13 +104,67 @@ contract FaultsGasTest is FaultsTest {
         commitChallenge(keccak256(abi.encode(s, sig, uint32(2), leaves[2], claimedProof, real, trueProof)));
         vm.prank(hunter);
         faults.proveWrongData(SALT, s, sig, 2, leaves[2], claimedProof, real, trueProof);
-        // The two paths cost 19,000 of it.
-        _used("wrong data", 232_000);
+        _used("wrong data", 200_000);
     }
 
-    /// @dev Half of the validators set the bit, and nobody noted their stakes yet: the dearest case.
+    /// forge-config: default.isolate = true
+    function test_proveWrongSpec_costsLittle() public {
+        Submission memory s = submission();
+        s.specHash = keccak256("another spec");
+        handIn(s);
+        bytes memory sig = signed(s);
+        _winBefore();
+        goTo(epochs.epochEnd(1));
+        commitChallenge(keccak256(abi.encode(s, sig)));
+        vm.prank(hunter);
+        faults.proveWrongSpec(SALT, s, sig);
+        _used("wrong spec", 200_000);
+    }
+
+    /// @dev A chunk of 4096 that keeps 64, its last index wrong, in a payload of 4096 chunks.
+    /// forge-config: default.isolate = true
+    function test_proveBadEncoding_costsLittle() public {
+        bytes memory chunk = new bytes(64 * 12 / 8 + 64 * 2 / 8 + 5);
+        for (uint256 i = 0; i < 32; ++i) {
+            (uint256 even, uint256 odd) = (i * 128 + 1, i == 31 ? 5 : i * 128 + 67);
+            chunk[3 * i] = bytes1(uint8(even));
+            chunk[3 * i + 1] = bytes1(uint8(even >> 8 | (odd & 15) << 4));
+            chunk[3 * i + 2] = bytes1(uint8(odd >> 4));
+        }
+        for (uint256 i = 96; i < 112; ++i) {
+            chunk[i] = 0xb1;
+        }
+        (chunk[114], chunk[115]) = (0x80, 0x3f);
+        bytes32[] memory leaves = new bytes32[](8);
+        leaves[5] = MerkleSha256.leafHash(chunk);
+        Submission memory s = submission();
+        s.payloadRoot = _deepRoot(leaves);
+        handIn(s);
+        bytes memory sig = signed(s);
+        _winBefore();
+        goTo(epochs.epochEnd(1));
+        bytes32[] memory path = _deepProof(leaves, 5);
+        commitChallenge(keccak256(abi.encode(s, sig, uint256(5), chunk, path)));
+        vm.prank(hunter);
+        faults.proveBadEncoding(SALT, s, sig, 5, chunk, path);
+        _used("bad encoding", 200_000);
+    }
+
     /// forge-config: default.isolate = true
     function test_proveLocalState_costsLittle() public {
+        _proveLocalState(true);
+        _used("local state, 8 ballots", 200_000 + 8000 * VALIDATORS);
+    }
+
+    /// @dev Of an epoch in which no root was finalised: each stake is asked for.
+    /// forge-config: default.isolate = true
+    function test_proveLocalState_costsMoreIfNobodyNotedTheStakes() public {
+        _proveLocalState(false);
+        _used("local state, 8 ballots and stakes", 200_000 + 13_500 * VALIDATORS);
+    }
+
+    /// @dev Half of the validators set the bit.
+    function _proveLocalState(bool noted) private {
         Submission memory from = submission();
         handIn(from);
         goTo(epochs.publishDeadline(ROUND) + 1);
@@ -120,6 +175,7 @@ contract FaultsGasTest is FaultsTest {
             vm.prank(validators[i].operator);
             epochs.attest(ROUND, GENESIS_ROOT, bitmap);
         }
+        if (noted) _finalise(ballots);
         Submission memory s = submission();
         (s.round, s.beacon, s.localFromRound, s.localIn) = (2, drawBeacon(2, ASSIGNMENT), ROUND, from.localOut);
         goTo(epochs.putOpens(2));
@@ -130,6 +186,14 @@ contract FaultsGasTest is FaultsTest {
         commitChallenge(keccak256(abi.encode(s, sig, from, fromSig, ballots)));
         vm.prank(hunter);
         faults.proveLocalState(SALT, s, sig, from, fromSig, ballots);
-        _used("local state, 8 ballots", 380_000);
+    }
+
+    function _finalise(IEpochManager.Ballot[] memory ballots) private {
+        bytes32[] memory hashes = new bytes32[](VALIDATORS);
+        for (uint32 i = 0; i < VALIDATORS; ++i) {
+            hashes[i] = keccak256(ballots[i].bitmap);
+        }
+        goTo(epochs.attestDeadline(ROUND) + 1);
+        epochs.finaliseRoot(ROUND, GENESIS_ROOT, hashes, uint32((uint256(1) << VALIDATORS) - 1));
     }
 }

@@ -191,7 +191,9 @@ contract FaultsOfOthersGamesTest is GamesTest {
         vm.expectRevert(over);
         disputes.postList(game, p, new bytes32[](0));
         vm.expectRevert(over);
-        disputes.enterKnown(game, p);
+        disputes.enterFresh(game, p, 0, new bytes32[](0), "");
+        vm.expectRevert(over);
+        disputes.enterCommitted(game, p, "");
         vm.expectRevert(over);
         vm.prank(hunter);
         disputes.pick(game, p, 0, 0, new bytes32[](0), "");
@@ -244,8 +246,8 @@ contract FaultsOfOthersGamesTest is GamesTest {
         assertEq(disputes.freeBond(hunter), 10 ether);
     }
 
-    /// A game against one claim says nothing about another one of the same miner.
-    function test_rootsOfOneClaimAreNotThoseOfAnother() public view {
+    /// What the defendant signs about one claim says nothing about another one of the same miner.
+    function test_signaturesForOneClaimServeNoOther() public view {
         Position memory a;
         Position memory b;
         a.claim = "a";

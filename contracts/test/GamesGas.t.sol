@@ -7,7 +7,8 @@ import {Submission} from "../src/interfaces/ISubmission.sol";
 import {GamesTest} from "./base/GamesTest.sol";
 
 /// @notice What the moves of a game cost by receipt, intrinsic gas and calldata included, where every place was used before:
-/// by the challenger's earlier game, by an earlier list, by an exit of the miner's. The trace is a tree of depth 12.
+/// by the challenger's earlier game, by an earlier list. The miner never left and never was judged before. The trace is a
+/// tree of depth 12.
 contract GamesGasTest is GamesTest {
     /// The lists along the one path that is played, from the root down; the disputed node is always the second.
     bytes32[][] internal lists;
@@ -16,8 +17,6 @@ contract GamesGasTest is GamesTest {
         shape.steps = 4095;
         shape.ops = 1000;
         super.setUp();
-        vm.prank(miner.account);
-        vault.requestUnbond(1);
         // 5 + 5 + 2 levels of the trace.
         uint256[3] memory widths = [uint256(32), 32, 4];
         bytes32 node = keccak256("leaf");
@@ -111,8 +110,7 @@ contract GamesGasTest is GamesTest {
         (bytes32 root, bytes32[] memory proof) = (rootOf(leaves), proofOf(leaves, 999));
         sig = sign(miner.operatorKey, disputes.freshDigest(disputes.pathOf(p), root));
         disputes.enterFresh(game, p, root, proof, sig);
-        // The root is remembered for ever, in a place of its own.
-        used("root of a fresh level, relayed", 125_000);
+        used("root of a fresh level, relayed", 90_000);
         sync();
         post(game, listBelow(leaves, positionOf(game)));
         timeOut(game);

@@ -14,8 +14,9 @@ contract AnyDisputes is Disputes {
     constructor(Genesis memory g) Disputes(g) {}
 
     function openClaim(bytes32 salt, Position memory p) external returns (bytes32 game) {
-        uint64 committedBlock = _reveal(keccak256(abi.encode(p)), salt);
-        return _open(keccak256(abi.encode(msg.sender, salt, committedBlock)), p, committedBlock);
+        uint64 blockNumber = epochs.runningBlock();
+        (, uint64 committedBlock) = _reveal(keccak256(abi.encode(p)), salt, blockNumber);
+        return _open(keccak256(abi.encode(msg.sender, salt, committedBlock)), p, committedBlock, blockNumber);
     }
 }
 

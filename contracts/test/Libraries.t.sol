@@ -2,7 +2,11 @@
 pragma solidity 0.8.37;
 
 import {Test} from "forge-std/Test.sol";
+import {IEpochManager} from "../src/interfaces/IEpochManager.sol";
+import {LevelKind, Position} from "../src/interfaces/IJudge.sol";
 import {WeightsOpening} from "../src/interfaces/ISettlement.sol";
+import {Submission} from "../src/interfaces/ISubmission.sol";
+import {Fault} from "../src/interfaces/IVerdicts.sol";
 import {EpochTrace} from "../src/libraries/EpochTrace.sol";
 import {MerkleSha256} from "../src/libraries/MerkleSha256.sol";
 import {Libraries} from "./base/Libraries.sol";
@@ -62,6 +66,61 @@ contract LibrariesTest is Test {
         uint256 depth = MerkleSha256.depthOf(leaves);
         assertGe(uint256(1) << depth, leaves);
         if (depth != 0) assertLt(uint256(1) << (depth - 1), leaves);
+    }
+
+    // ---------------------------------------------------------------- PositionLib, EvidenceLib
+
+    function _position(bytes32 seed) private pure returns (Position memory p) {
+        uint256[26] memory w;
+        for (uint256 i = 0; i < 26; ++i) {
+            w[i] = uint256(keccak256(abi.encode(seed, i)));
+        }
+        (p.judge, p.challenger, p.defendant) = (address(uint160(w[0])), address(uint160(w[1])), address(uint160(w[2])));
+        (p.fault, p.round, p.claim, p.level) = (Fault(w[3] % 9), uint64(w[4]), bytes32(w[5]), uint8(w[6]));
+        (p.kind, p.entered, p.depth, p.lists) = (LevelKind(w[7] % 3), w[8] % 2 == 0, uint8(w[9]), uint8(w[10]));
+        (p.count, p.index, p.node) = (uint64(w[11]), uint64(w[12]), bytes32(w[13]));
+        for (uint256 i = 0; i < 4; ++i) {
+            (p.roots[i], p.picks[i], p.leaves[i]) = (bytes32(w[14 + i]), uint64(w[18 + i]), bytes32(w[22 + i]));
+        }
+    }
+
+    function testFuzz_position_isCopiedAsTheCompilerDoes(bytes32 seed, bytes32 game, uint8 turn, uint64 last)
+        public
+        view
+    {
+        Position memory p = _position(seed);
+        assertEq(abi.encode(lib.loadPosition(p)), abi.encode(p));
+        assertEq(lib.stateOf(game, p), keccak256(abi.encode(game, p)));
+        assertEq(lib.encodePosition(game, p, turn, last), abi.encode(game, p, turn, last));
+    }
+
+    function testFuzz_evidenceHash_equalsTheEncodingsHash(
+        bytes32 salt,
+        Submission memory s,
+        bytes memory sig,
+        uint256 i,
+        bytes32[] memory path,
+        IEpochManager.Ballot[] memory ballots
+    ) public view {
+        bytes32 plain = keccak256(abi.encode(s, sig, i, path, ballots));
+        assertEq(lib.evidenceHash(salt, s, sig, i, path, ballots), plain);
+    }
+
+    /// @dev Nothing in a call escapes its hash.
+    function testFuzz_evidenceHash_changesWithEveryByte(bytes32 salt, bytes memory sig, uint256 place, uint8 flip)
+        public
+    {
+        Submission memory s;
+        bytes32[] memory path = new bytes32[](2);
+        bytes memory data = abi.encodeCall(lib.evidenceHash, (salt, s, sig, 7, path, new IEpochManager.Ballot[](1)));
+        (, bytes memory found) = address(lib).call(data);
+        (bool success, bytes memory other) = address(lib).call(abi.encodePacked(data, bytes1(0)));
+        assertTrue(success);
+        assertNotEq(bytes32(found), bytes32(other));
+        place = bound(place, 36, data.length - 1);
+        data[place] ^= bytes1(uint8(bound(flip, 1, 255)));
+        (success, other) = address(lib).call(data);
+        if (success) assertNotEq(bytes32(found), bytes32(other));
     }
 
     // ---------------------------------------------------------------- Weights

@@ -285,6 +285,21 @@ contract RegistryTest is RunTest {
         goTo(epochs.epochEnd(5));
         vm.prank(m.account);
         registry.register(Role.Miner, m.operator, "", address(0), URL);
+        // What was proven before still counts, in a slot and after it.
+        (uint32 count, uint64 until) = registry.faultsOf(m.account);
+        assertEq(count, 1);
+        assertEq(until, 6);
+        vm.startPrank(address(verdicts));
+        registry.exclude(m.account);
+        (count, until) = registry.faultsOf(m.account);
+        assertEq(count, 2);
+        assertEq(until, 10);
+        registry.exclude(m.account);
+        vm.stopPrank();
+        (count, until) = registry.faultsOf(m.account);
+        assertEq(count, 3);
+        assertEq(until, type(uint64).max);
+        assertEq(registry.slotAccount(Role.Miner, 0, 2), m.account);
     }
 
     function test_register_revertsIfAnOperatorOfASuspendedAccountRegisters() public {

@@ -19,7 +19,9 @@ contract TermsTest is RunTest {
             datasetDepth: 4,
             samplesPerRound: 7,
             steps: 9,
-            traceEvery: 3
+            traceEvery: 3,
+            codecChunk: 4096,
+            codecBits: 4
         });
     }
 

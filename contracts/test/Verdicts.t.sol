@@ -25,7 +25,9 @@ contract VerdictsTest is RunTest {
         bool isGame = kind >= Fault.NativeComputation;
         vm.prank(isGame ? address(disputes) : address(faults));
         verdicts.convict(kind, miner.account, ROUND, hunter, committedBlock);
-        assertEq(token.balanceOf(address(verdicts)), verdicts.bountiesHeld());
+        uint256 held = _verdict().bounty + verdicts.creditOf(early) + verdicts.creditOf(late);
+        assertEq(token.balanceOf(address(verdicts)), held);
+        assertEq(verdicts.bountiesHeld(), held);
     }
 
     function _verdict() private view returns (IVerdicts.Verdict memory) {
@@ -193,49 +195,59 @@ contract VerdictsTest is RunTest {
         assertEq(_verdict().bounty, 20 ether);
     }
 
-    function test_payBounty_waitsForAnEarlierGame() public {
-        vm.prank(address(disputes));
-        verdicts.await(miner.account, ROUND, start - 1, start + 500);
+    /// @dev A challenge of a block earlier is revealed in block start + 19 at the latest, and its game is over 420 blocks
+    /// after that.
+    function test_payBounty_waitsForEarlierGames() public {
+        assertEq(disputes.longestGameBlocks(), 420);
+        _openGame();
         _convict(Fault.Computation, late, start);
-        assertEq(_verdict().payableAfter, start + 500);
-        vm.roll(start + 500);
-        vm.expectRevert(abi.encodeWithSelector(IVerdicts.TooEarly.selector, start + 500, start + 500));
+        assertEq(_verdict().payableAfter, start + 440);
+        vm.roll(start + 440);
+        vm.expectRevert(abi.encodeWithSelector(IVerdicts.TooEarly.selector, start + 440, start + 440));
         _pay();
-        // The earlier game is won in its last block.
+        // An earlier game is won in its last block.
         _convict(Fault.Computation, early, start - 1);
-        vm.roll(start + 501);
+        assertEq(_verdict().payableAfter, start + 439);
         _pay();
         assertEq(token.balanceOf(early), 40 ether);
     }
 
-    function test_payBounty_doesNotWaitForALaterGame() public {
-        _convict(Fault.Computation, late, start);
+    function test_payBounty_succeedsOnceNoGameIsOpen() public {
+        _openGame();
+        _convict(Fault.Computation, early, start);
+        vm.roll(start + 21);
+        vm.expectRevert(abi.encodeWithSelector(IVerdicts.TooEarly.selector, start + 21, start + 440));
+        _pay();
         vm.prank(address(disputes));
-        verdicts.await(miner.account, ROUND, start, start + 500);
+        vault.unlock(miner.account);
         assertEq(_verdict().payableAfter, start + 20);
+        _pay();
+        assertEq(token.balanceOf(early), 40 ether);
     }
 
-    function test_await_succeedsKeepingEarliestAndLatestOfOpenGames() public {
-        vm.startPrank(address(disputes));
-        verdicts.await(miner.account, ROUND, start - 5, start + 10);
-        vm.expectEmit(address(verdicts));
-        emit IVerdicts.Awaited(ROUND, miner.account, start - 5, start + 40);
-        verdicts.await(miner.account, ROUND, start - 2, start + 40);
-        verdicts.await(miner.account, ROUND, start - 1, start + 30);
-        vm.stopPrank();
-        _convict(Fault.Computation, late, start - 3);
-        assertEq(_verdict().payableAfter, start + 40);
-        // Games that are over don't count any more.
-        vm.roll(start + 41);
+    /// @dev As a game's opening does.
+    function _openGame() private {
         vm.prank(address(disputes));
-        verdicts.await(miner.account, ROUND, start + 41, start + 900);
-        assertEq(_verdict().payableAfter, start + 17);
+        vault.lock(miner.account);
     }
 
-    function test_await_revertsIfNotDisputes() public {
-        vm.expectRevert(abi.encodeWithSelector(IVerdicts.OnlyJudge.selector, address(faults)));
-        vm.prank(address(faults));
-        verdicts.await(miner.account, ROUND, start, start);
+    function test_payBounty_waitsForTheLongestGameWhereAKindTakesOne() public {
+        _openGame();
+        for (uint8 kind = uint8(Fault.Equivocation); kind <= uint8(Fault.StateRoot); ++kind) {
+            uint256 snapshot = vm.snapshotState();
+            _convict(Fault(kind), early, start);
+            assertEq(_verdict().payableAfter, start + (kind >= uint8(Fault.NativeComputation) ? 440 : 20));
+            vm.revertToState(snapshot);
+        }
+    }
+
+    /// @dev What comes after the end of the game's own window can't hold a bounty up.
+    function test_payBounty_doesNotWaitForALaterGame() public {
+        _openGame();
+        _convict(Fault.Computation, early, start);
+        _convict(Fault.Computation, late, start + 1);
+        assertEq(_verdict().payableAfter, start + 440);
+        assertEq(_verdict().hunter, early);
     }
 
     function test_withdrawCredit_succeedsOnce() public {

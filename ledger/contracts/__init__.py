@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from ledger.connection import Connection
+from ledger.contracts.committee import Committee
+from ledger.contracts.disputes import Disputes
 from ledger.contracts.epochs import EpochManager
 from ledger.contracts.faults import ObjectiveFaults
 from ledger.contracts.registry import Registry
@@ -27,5 +29,7 @@ class Contracts:
         self.scores = ScoreRegistry(connection, addresses.scores)
         self.rewards = RewardsDistributor(connection, addresses.rewards)
         self.faults = ObjectiveFaults(connection, addresses.faults)
+        self.disputes = Disputes(connection, addresses.disputes)
+        self.committee = Committee(connection, addresses.committee)
         self.verdicts = Verdicts(connection, addresses.verdicts)
         self.requests = DataRequests(connection, addresses.requests)

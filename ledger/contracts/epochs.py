@@ -262,9 +262,11 @@ def terms_from_abi(record: Values) -> Terms:
         steps=record.integer(3),
         trace_every=record.integer(4),
         dataset_depth=record.integer(5),
-        spec_hash=record.hash(6),
-        judge=record.address(7),
-        dataset_root=record.hash(8),
+        codec_chunk=record.integer(6),
+        codec_bits=record.integer(7),
+        spec_hash=record.hash(8),
+        judge=record.address(9),
+        dataset_root=record.hash(10),
     )
 
 

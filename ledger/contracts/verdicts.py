@@ -9,6 +9,7 @@ from ledger.connection import BlockId
 from ledger.contracts.base import Contract
 from ledger.transactions import Call
 from protocol.ids import Address, Round, Units
+from protocol.spec import ChainParams
 
 
 class Fault(IntEnum):
@@ -23,6 +24,11 @@ class Fault(IntEnum):
     NATIVE_COMPUTATION = 6
     COMPUTATION = 7
     STATE_ROOT = 8
+
+    @property
+    def slug(self) -> str:
+        """The fault's name in files and on command lines, such as ``wrong-data``."""
+        return self.name.lower().replace("_", "-")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +48,21 @@ class Verdict:
     bounty: Units
     committed_block: int
     payable_after: int
+
+
+def slash_bps_of(kind: Fault, params: ChainParams) -> int:
+    """What a fault costs, in 1/10,000 of the stake: how grave it is. The contract's `penaltyOf`, from the run's parameters."""
+    match kind:
+        case Fault.NONE:
+            return 0
+        case Fault.EQUIVOCATION | Fault.WRONG_SPEC:
+            return params.equivocation_slash_bps
+        case Fault.NATIVE_COMPUTATION:
+            return params.native_slash_bps
+        case Fault.COMPUTATION | Fault.STATE_ROOT:
+            return params.computation_slash_bps
+        case _:
+            return params.wrong_data_slash_bps
 
 
 class Verdicts(Contract):
@@ -65,6 +86,11 @@ class Verdicts(Contract):
             committed_block=record.integer(4),
             payable_after=record.integer(5),
         )
+
+    async def penalty_of(self, kind: Fault) -> tuple[int, Units]:
+        """What a fault costs, in 1/10,000 of the stake, and the most that its bounty comes to."""
+        answer = await self._read("penaltyOf", int(kind))
+        return answer.integer(0), Units(answer.integer(1))
 
     async def credit_of(self, hunter: Address, *, block: BlockId = "latest") -> Units:
         """Bounties that gave way to graver verdicts, for their hunter to withdraw."""

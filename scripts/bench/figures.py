@@ -13,7 +13,7 @@ class Figure:
     """One measured number.
 
     Attributes:
-        goal: it must not be more; None if nothing was promised.
+        goal: it must not be more (`at_least`: not less); None if nothing was promised.
         anchors: what others pay for the same, by name.
     """
 
@@ -21,12 +21,15 @@ class Figure:
     value: float
     goal: float | None = None
     unit: str = "gas"
+    at_least: bool = False
     anchors: Mapping[str, int] | None = None
 
     @property
     def holds(self) -> bool:
         """Whether the goal is met."""
-        return self.goal is None or self.value <= self.goal
+        if self.goal is None:
+            return True
+        return self.value >= self.goal if self.at_least else self.value <= self.goal
 
     def ratios(self) -> str:
         """Ours against each anchor."""

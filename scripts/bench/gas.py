@@ -10,14 +10,19 @@ import argparse
 import asyncio
 import sys
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from ledger.contracts.registry import Role
 from protocol.ids import Units
+from scripts.bench.evidence import a_bitmap, objective_faults
 from scripts.bench.figures import Figure, table, write_json
 from scripts.bench.money import settling, slashing, staking
-from scripts.bench.scale import claim_cost, epoch_cost, growth, per_transaction
-from scripts.bench.stage import Stage, opened
+from scripts.bench.play import games
+from scripts.bench.requests import data_requests
+from scripts.bench.scale import claim_cost, epoch_cost, growth, per_transaction, warm_up
+from scripts.bench.stage import opened
 from scripts.bench.subnet import MOST_MINERS, SPENDERS, TOKEN, Subnet, measured_spec
 
 _GENESIS_IN_S = 100_000
@@ -27,31 +32,34 @@ _FEW = 16
 
 async def measure(sizes: list[int]) -> list[tuple[str, list[Figure]]]:
     """All figures, by part."""
-    async with opened(measured_spec(int(time.time()) + _GENESIS_IN_S)) as stage:
-        subnet = await _settled(stage)
-        costs = [await epoch_cost(subnet, _FEW)]
-        operations = [
-            *await staking(subnet),
-            *await slashing(subnet, "ObjectiveFaults"),
-            *await settling(subnet),
-        ]
-        costs += [await epoch_cost(subnet, size) for size in sizes if size > _FEW]
+    async with _small() as subnet:
+        money = [*await staking(subnet), *await slashing(subnet), *await settling(subnet)]
+        faults = [*await objective_faults(subnet), await a_bitmap(subnet)]
+        disputes = [*await games(subnet), *await data_requests(subnet)]
+    async with _small() as subnet:
+        costs = [await epoch_cost(subnet, size) for size in sizes]
         each = [figure for cost in costs for figure in per_transaction(cost)]
         each.append(await claim_cost(subnet))
-        return [
-            ("Operations", operations),
-            ("What carries something of every miner", each),
-            (f"An epoch of two rounds, {_VALIDATORS} validators", growth(costs)),
-        ]
+        each.append(await a_bitmap(subnet))
+    return [
+        ("Stakes and pay", money),
+        ("Faults that one transaction proves, slash included", faults),
+        ("Games, and requests for data", disputes),
+        ("What carries something of every miner", each),
+        (f"An epoch of two rounds, {_VALIDATORS} validators", growth(costs)),
+    ]
 
 
-async def _settled(stage: Stage) -> Subnet:
-    """A small subnet about to start."""
-    subnet = Subnet(stage=stage)
-    await subnet.fund([stage.deployer], Units(TOKEN), SPENDERS)
-    await subnet.add(Role.VALIDATOR, _VALIDATORS)
-    await subnet.add(Role.MINER, _FEW)
-    return subnet
+@asynccontextmanager
+async def _small() -> AsyncIterator[Subnet]:
+    """A small subnet that has gone on for a while, on a chain of its own."""
+    async with opened(measured_spec(int(time.time()) + _GENESIS_IN_S)) as stage:
+        subnet = Subnet(stage=stage)
+        await subnet.fund([stage.deployer], Units(TOKEN), SPENDERS)
+        await subnet.add(Role.VALIDATOR, _VALIDATORS)
+        await subnet.add(Role.MINER, _FEW)
+        await warm_up(subnet)
+        yield subnet
 
 
 def main() -> None:

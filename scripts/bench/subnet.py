@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ledger.abi import AbiValue
 from ledger.contracts.registry import Role
 from ledger.keys import LocalSigner
 from protocol.beacon import Purpose
+from protocol.hashing import keccak256
 from protocol.ids import ZERO32, ZERO_ADDRESS, Address, Epoch, Hash32, Round, Slot, Units
 from protocol.merkle import MerkleTree
 from protocol.settlement import (
@@ -32,6 +33,7 @@ SPENDERS = ("StakeVault", "RewardsDistributor", "ObjectiveFaults", "DataRequests
 _ALLOWANCE = 10**30
 _AT_ONCE = 500
 _COMMITTERS = 64
+_ATTEMPT = 1
 _FIRST = Epoch(1)
 DATASET = MerkleTree([hash_named(f"sample {number}") for number in range(4096)])
 """Twelve levels, as the goals say."""
@@ -56,8 +58,13 @@ def measured_spec(genesis_time: int) -> RunSpec:
         genesis_time=genesis_time,
         rounds_per_epoch=2,
     )
+    # A trace of 33 leaves, so that a move shows a full list, and steps within an interval to bisect further.
+    inner = replace(spec.inner, steps=124, batch=1, trace_every=4)
     chain = replace(
         spec.chain,
+        samples_per_round=124,
+        steps=124,
+        trace_every=4,
         # An epoch's weights and settlement are through before the next one's first commits.
         train_s=40_000,
         put_s=4_000,
@@ -69,14 +76,14 @@ def measured_spec(genesis_time: int) -> RunSpec:
         settlement_turn_s=4_000,
         settlement_window_s=8_000,
         settlement_void_s=20_000,
-        unbonding_s=4_000_000,
+        unbonding_s=700_000,
         max_miners=MOST_MINERS,
         emission_per_epoch=Units(10_000 * TOKEN),
         chore_cap_per_epoch=Units(100 * TOKEN),
         pause_most_s=400_000,
         pause_every_s=40_000_000,
     )
-    return replace(spec, chain=chain)
+    return replace(spec, chain=chain, inner=inner)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +107,10 @@ class Person:
         return self.key.address
 
 
+Script = Callable[[Round, Hash32], Mapping[Slot, Hash32]]
+"""From a round and its beacon to the digests of some slots."""
+
+
 @dataclass(slots=True, kw_only=True)
 class Subnet:
     """Who takes part, and how far the run has come.
@@ -108,7 +119,10 @@ class Subnet:
         met: how many ever took part, to name them.
         epoch: the epoch to play next.
         beacons: assignment beacons drawn so far; a round's is drawn at the end of the round before.
+        bitmaps: what was attested.
+        last_epochs: of miners that gave up their slots.
         trees: the settlements so far.
+        script: what miners commit in a round, for those that don't commit just something.
     """
 
     stage: Stage
@@ -117,6 +131,9 @@ class Subnet:
     met: int = 0
     epoch: Epoch = _FIRST
     beacons: dict[Round, Hash32] = field(default_factory=dict)
+    bitmaps: dict[Round, bytes] = field(default_factory=dict)
+    last_epochs: dict[Slot, Epoch] = field(default_factory=dict)
+    script: Script | None = None
     earlier: dict[Address, EarlierLeaf] = field(default_factory=dict)
     trees: dict[Epoch, SettlementTree] = field(default_factory=dict)
 
@@ -177,7 +194,15 @@ class Subnet:
     @property
     def seated(self) -> Sequence[Person]:
         """The miners whose slots count in the epoch that is played."""
-        return [miner for miner in self.miners if miner.since <= self.epoch]
+        return [
+            miner
+            for miner in self.miners
+            if miner.since <= self.epoch <= self.last_epochs.get(miner.slot, self.epoch)
+        ]
+
+    def leaves(self, miner: Person) -> None:
+        """Notes that a miner's slot is given up with the epoch under way, which is the one to play next."""
+        self.last_epochs[miner.slot] = self.epoch
 
     async def draw(self, round_: Round, purpose: Purpose) -> Hash32:
         """Fixes and records a beacon."""
@@ -194,16 +219,12 @@ class Subnet:
             self.beacons[round_] = await self.draw(round_, Purpose.ASSIGNMENT)
         return self.beacons[round_]
 
-    async def play_round(self, round_: Round, *, digests: dict[Slot, Hash32] | None = None) -> None:
-        """One round of everybody; of a large subnet's miners only some commit, the same ones in every round.
-
-        Args:
-            digests: what miners commit, if not just something.
-        """
+    async def play_round(self, round_: Round) -> None:
+        """One round of everybody; of a large subnet's miners only some commit, the same ones in every round."""
         stage, root = self.stage, self.root_at(round_)
-        await self.open_round(round_)
+        beacon = await self.open_round(round_)
         await stage.to(stage.clock.put_opens(round_))
-        given = digests or {}
+        given = self.script(round_, beacon) if self.script else {}
         step = max(1, len(self.seated) // _COMMITTERS)
         commits = [
             Move(
@@ -216,13 +237,15 @@ class Subnet:
         ]
         await stage.send_all(commits)
         await self.draw(round_, Purpose.EVALUATION)
+        bitmap = self.bitmaps[round_] = self.bitmap()
         attests = [
-            Move(v.operator, "EpochManager.attest", (round_, root, self.bitmap()))
-            for v in self.validators
+            Move(v.operator, "EpochManager.attest", (round_, root, bitmap)) for v in self.validators
         ]
         await stage.send_all(attests)
         await stage.to(stage.clock.attest_deadline(round_) + 1)
-        await stage.send(stage.deployer, "EpochManager.finaliseRoot", round_, root)
+        mask = (1 << len(self.validators)) - 1
+        hashes = (keccak256(bitmap),) * len(self.validators)
+        await stage.send(stage.deployer, "EpochManager.finaliseRoot", round_, root, hashes, mask)
         await self.open_round(Round(round_ + 1))
 
     def root_at(self, round_: Round) -> Hash32:
@@ -232,8 +255,13 @@ class Subnet:
 
     def bitmap(self) -> bytes:
         """Every seated miner's bit set."""
-        count = len(self.seated)
-        return ((1 << count) - 1).to_bytes((count + 7) // 8, "little")
+        bits = sum(1 << miner.slot for miner in self.seated)
+        return bits.to_bytes((bits.bit_length() + 7) // 8, "little")
+
+    def ballots(self, round_: Round) -> tuple[AbiValue, ...]:
+        """All attestations of a round, opened."""
+        root, bitmap = self.root_at(round_), self.bitmaps[round_]
+        return tuple((v.slot, root, bitmap) for v in self.validators)
 
     def submission(
         self, miner: Person, round_: Round, beacon: Hash32, **changes: object
@@ -274,7 +302,8 @@ class Subnet:
 
     def weights(self, validator: Person) -> tuple[int, ...]:
         """What a validator gives: every miner something, no two validators the same."""
-        return tuple(1_000 + 7 * slot + validator.slot for slot in range(len(self.seated)))
+        slots = range(self.seated[-1].slot + 1)
+        return tuple(1_000 + 7 * slot + validator.slot for slot in slots)
 
     async def give_weights(self, epoch: Epoch) -> None:
         """Everybody commits and reveals."""
@@ -305,9 +334,8 @@ class Subnet:
 
     async def reveal(self, epoch: Epoch, validator: Person, vector: bytes) -> None:
         """Reveals what was committed."""
-        await self.stage.send(
-            validator.operator, "ScoreRegistry.revealWeights", epoch, vector, SALT
-        )
+        arguments = (epoch, validator.slot, validator.owner, vector, SALT)
+        await self.stage.send(validator.operator, "ScoreRegistry.revealWeights", *arguments)
 
     async def facts(self, epoch: Epoch) -> EpochFacts:
         """What the epoch's settlement follows from."""
@@ -332,10 +360,9 @@ class Subnet:
         assert tree is not None
         nodes = (sum_node(tree.miners), sum_node(tree.validators))
         await stage.send(stage.deployer, "RewardsDistributor.postSettlement", epoch, *nodes)
-        post = await stage.contracts.rewards.current_post()
-        assert post is not None
-        await stage.to(post.window_ends + 1)
-        await stage.send(stage.deployer, "RewardsDistributor.finaliseSettlement", epoch)
+        post = (await stage.read("RewardsDistributor.postOf", epoch, _ATTEMPT)).record(0)
+        await stage.to(post.integer(4) + 1)
+        await stage.send(stage.deployer, "RewardsDistributor.finaliseSettlement", epoch, _ATTEMPT)
         self.trees[epoch] = tree
         for leaf in tree.leaves.values():
             self.earlier[leaf.account] = EarlierLeaf(epoch=epoch, cumulative=leaf.cumulative)
@@ -355,7 +382,7 @@ class Subnet:
             leaf.prev_epoch,
             leaf.cells,
         )
-        siblings = tuple(sum_node(node) for node in tree.proof(index))
+        siblings = tuple((node.hash, node.w << 128 | node.amount) for node in tree.proof(index))
         return Move(leaf.account, "RewardsDistributor.claim", (epoch, row, siblings))
 
 

@@ -23,7 +23,7 @@ def _group() -> None:
 
 @app.command("run")
 def run(
-    miners: Annotated[int, typer.Option("--miners", help="Honest miners; cheats come on top.")] = 4,
+    miners: Annotated[int, typer.Option("--miners", help="Honest ones; cheats come on top.")] = 4,
     validators: Annotated[int, typer.Option("--validators", help="Validators.")] = 3,
     hunters: Annotated[int, typer.Option("--hunters", help="Bounty hunters.")] = 1,
     epochs: Annotated[int, typer.Option("--epochs", help="Epochs to run.")] = 3,
@@ -33,9 +33,15 @@ def run(
     cheat: Annotated[
         str,
         typer.Option(
-            "--cheat", metavar="KIND[,KIND…]", help="A miner of each kind that cheats, or none."
+            "--cheat",
+            metavar="KIND[,KIND…]",
+            help="One more miner, validator or hunter of each kind that cheats, or none.",
         ),
     ] = _DEFAULT_CHEATS,
+    disputes: Annotated[
+        bool,
+        typer.Option("--disputes", help="Hunters open games about work that they can't reproduce."),
+    ] = False,
     seed: Annotated[int, typer.Option("--seed", help="Fixes keys and the first weights.")] = 1,
     model: Annotated[str, typer.Option("--model", help="tiny, default or small.")] = "default",
     data: Annotated[
@@ -78,13 +84,16 @@ def run(
     """
     from rich.console import Console
 
-    from miner.cheats import CHEATS
+    from hunter.cheats import CHEATS as HUNTERS
+    from miner.cheats import CHEATS as MINERS
     from syntience.corpus import default_cache_dir
     from syntience.devnet.run import run_devnet
     from syntience.devnet.settings import DevnetSettings, parse_cheats
     from syntience.display import Display
     from syntience.signals import run_interruptible
+    from validator.cheats import CHEATS as VALIDATORS
 
+    cheats = parse_cheats(cheat, (*MINERS, *VALIDATORS, *HUNTERS))
     cache_dir = default_cache_dir(os.environ)
     settings = DevnetSettings(
         miners=miners,
@@ -92,7 +101,10 @@ def run(
         hunters=hunters,
         epochs=epochs,
         rounds_per_epoch=rounds_per_epoch,
-        cheats=parse_cheats(cheat, CHEATS),
+        cheats=tuple(kind for kind in cheats if kind in MINERS),
+        rogue_validators=tuple(kind for kind in cheats if kind in VALIDATORS),
+        rogue_hunters=tuple(kind for kind in cheats if kind in HUNTERS),
+        disputes=disputes,
         seed=seed,
         model=model,
         work=(work or cache_dir / "devnet").absolute(),

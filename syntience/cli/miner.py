@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import typer
 
 from syntience.cli.options import (
     AllowPrivatePeersOption,
+    BehaviourOption,
     ConfigOption,
     ConfirmationsOption,
     DataOption,
@@ -52,14 +51,7 @@ def run_miner(
     allow_private_peers: AllowPrivatePeersOption = None,
     confirmations: ConfirmationsOption = None,
     last_epoch: LastEpochOption = None,
-    behaviour: Annotated[
-        str,
-        typer.Option(
-            "--behaviour",
-            metavar="KIND",
-            help="How it works; anything but honest is an experiment.",
-        ),
-    ] = "honest",
+    behaviour: BehaviourOption = "honest",
     log_level: LogLevelOption = None,
     log_json: LogJsonOption = None,
     config: ConfigOption = None,

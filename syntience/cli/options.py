@@ -125,6 +125,25 @@ LastEpochOption = Annotated[
         help="End when this epoch is settled and paid; never by default.",
     ),
 ]
+BehaviourOption = Annotated[
+    str,
+    typer.Option(
+        "--behaviour",
+        metavar="KIND",
+        help="How it works; anything but honest is an experiment.",
+    ),
+]
+AuditsOption = Annotated[
+    int,
+    typer.Option("--audits", metavar="N", min=0, help="Accepted miners to recompute each round."),
+]
+DisputesOption = Annotated[
+    bool,
+    typer.Option(
+        "--disputes",
+        help="Open a game about work that can't be reproduced here; needs a machine like the miner's.",
+    ),
+]
 LogLevelOption = Annotated[
     str | None, typer.Option("--log-level", metavar="LEVEL", help="debug, info, warning or error.")
 ]

@@ -8,7 +8,13 @@ from syntience.cli.options import layers_of, obtain_password
 
 
 def run_job(
-    context: typer.Context, trade: str, *, last_epoch: int | None, behaviour: str = "honest"
+    context: typer.Context,
+    trade: str,
+    *,
+    last_epoch: int | None,
+    behaviour: str,
+    disputes: bool = False,
+    audits: int = 1,
 ) -> None:
     """Runs a role in this process until it is stopped or done."""
     from ledger.keys import load_key_file
@@ -27,6 +33,8 @@ def run_job(
     job = Job(
         trade=Trade(trade),
         behaviour=behaviour,
+        disputes=disputes,
+        audits=audits,
         last_epoch=None if last_epoch is None else Epoch(last_epoch),
     )
     run_interruptible(run_role(job, settings, signer))

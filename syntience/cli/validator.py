@@ -6,6 +6,7 @@ import typer
 
 from syntience.cli.options import (
     AllowPrivatePeersOption,
+    BehaviourOption,
     ConfigOption,
     ConfirmationsOption,
     DataOption,
@@ -48,9 +49,10 @@ def run_validator(
     allow_private_peers: AllowPrivatePeersOption = None,
     confirmations: ConfirmationsOption = None,
     last_epoch: LastEpochOption = None,
+    behaviour: BehaviourOption = "honest",
     log_level: LogLevelOption = None,
     log_json: LogJsonOption = None,
     config: ConfigOption = None,
 ) -> None:
     """Validate a run until stopped. Needs a slot: see `syntience stake deposit`."""
-    run_job(context, "validator", last_epoch=last_epoch)
+    run_job(context, "validator", last_epoch=last_epoch, behaviour=behaviour)

@@ -9,10 +9,12 @@ from ledger.connection import Connection
 from protocol.canonical import Json
 from protocol.ids import Epoch, Round, Units
 from syntience.devnet.disturber import Kill, lasting
+from syntience.devnet.judgements import FALSE_ACCUSING, OVERPAYING
 from syntience.devnet.launch import Founding, bonds_of
 from syntience.devnet.picture import Picture
 from syntience.devnet.players import Part, Player
-from syntience.devnet.promises import Evidence, Promise, hold_promises
+from syntience.devnet.promise import Promise
+from syntience.devnet.promises import Evidence, hold_promises
 from syntience.devnet.settings import DevnetSettings
 from syntience.devnet.stage import Stage
 from syntience.devnet.summary import (
@@ -88,7 +90,10 @@ class Closer:
         )
 
     async def _evidence(self, picture: Picture, report: DevnetReport) -> Evidence:
-        hunters = [player for player in self.players if player.part is Part.HUNTER]
+        hunters = [
+            player for player in self.players if player.part is Part.HUNTER and player.is_honest
+        ]
+        overpayers = {each.operator for each in self.players if each.behaviour == OVERPAYING}
         last = self.onlooker.last_round
         return Evidence(
             settled=frozenset(epoch for epoch in picture.settled if epoch <= self.settings.epochs),
@@ -105,7 +110,7 @@ class Closer:
                 sum(
                     picture.slashed.get(player.account, 0)
                     for player in self.players
-                    if player.part is Part.VALIDATOR
+                    if player.part is Part.VALIDATOR and player.is_honest
                 )
             ),
             parameters=self.stage.parameters,
@@ -115,6 +120,12 @@ class Closer:
                 for kill in lasting(self.kills, last=last)
                 if not self.onlooker.worked(kill.player, Round(kill.round + 1))
             ),
+            overpaying=tuple(each for each in picture.postings if each.poster in overpayers),
+            disputes=self.settings.disputes,
+            trials=picture.trials,
+            false_accusers=[
+                each.account for each in self.players if each.behaviour == FALSE_ACCUSING
+            ],
         )
 
     async def _gained(self, hunters: Sequence[Player], block: int) -> Units:
@@ -122,8 +133,12 @@ class Closer:
         chain = self.founding.run_file.spec.chain
         token = self.founding.contracts.token
         held = await token.balances_of([hunter.account for hunter in hunters], block=block)
-        faults = self.founding.contracts.faults
-        bonds = [await faults.free_bond(hunter.account, block=block) for hunter in hunters]
+        books = (self.founding.contracts.faults, self.founding.contracts.disputes)
+        bonds = [
+            await book.free_bond(hunter.account, block=block)
+            for hunter in hunters
+            for book in books
+        ]
         given = sum(bonds_of(hunter, chain) for hunter in hunters)
         return Units(sum(held) + sum(bonds) - given)
 
@@ -134,7 +149,8 @@ class Closer:
             "miners": settings.miners,
             "validators": settings.validators,
             "hunters": settings.hunters,
-            "cheats": list(settings.cheats),
+            "cheats": list(settings.all_cheats),
+            "disputes": settings.disputes,
             "seed": settings.seed,
             "model": settings.model,
             "parameters": self.stage.parameters,

@@ -13,6 +13,7 @@ from protocol.ids import Epoch, Units
 from syntience.amounts import exact_tokens
 from syntience.anvil import HOST
 from syntience.devnet.players import Part, Player, files_of
+from syntience.devnet.presets import MOST_MINERS
 from syntience.supervisor import ProcessSpec, child_environment
 
 PASSWORD_FILE = "password.txt"  # noqa: S105 - a file's name
@@ -29,6 +30,7 @@ class Scene:
         folder: the run's.
         dataset: the prepared data set.
         last_epoch: after it everybody stops.
+        disputes: whether honest hunters open games about work that they can't reproduce.
     """
 
     folder: Path
@@ -36,6 +38,7 @@ class Scene:
     rpc_url: str
     dataset: Path
     last_epoch: Epoch
+    disputes: bool = False
 
 
 def process_of(player: Player, scene: Scene) -> ProcessSpec:
@@ -56,6 +59,8 @@ def command_of(player: Player, scene: Scene, *, forever: bool = False) -> tuple[
         command += ["--last-epoch", str(scene.last_epoch)]
     if not player.is_honest:
         command += ["--behaviour", player.behaviour]
+    if scene.disputes and player.part is Part.HUNTER and player.is_honest:
+        command += ["--disputes", "--audits", str(MOST_MINERS)]
     return tuple(command)
 
 

@@ -142,7 +142,7 @@ def bonds_of(player: Player, chain: ChainParams) -> Units:
     bonds = {
         Part.MINER: Units(0),
         Part.VALIDATOR: Units(_BONDS * (chain.settlement_bond + chain.challenge_bond)),
-        Part.HUNTER: Units(_BONDS * chain.challenge_bond),
+        Part.HUNTER: Units(_BONDS * (chain.challenge_bond + chain.game_bond)),
     }
     return bonds[player.part]
 

@@ -22,6 +22,7 @@ from node.chain import RunChain
 from node.settlements import Settlements
 from protocol.ids import Address, Epoch, Hash32, Round, Units
 from scoring.consensus import agreement, consensus_weights, weights_by_address
+from syntience.devnet.trials import Posting, Trial, postings, trials
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +48,8 @@ class Picture:
         weights: consensus weights of the newest settled epoch.
         agreement: the share of each validator's weights that the consensus kept, same epoch.
         gone: accounts without a slot, excluded ones apart.
+        postings: every settlement that was posted.
+        trials: every game about a miner's work.
     """
 
     block: int
@@ -64,6 +67,8 @@ class Picture:
     verdicts: tuple[Verdict, ...]
     excluded: frozenset[Address]
     gone: frozenset[Address]
+    postings: tuple[Posting, ...] = ()
+    trials: tuple[Trial, ...] = ()
 
 
 async def take_picture(chain: RunChain, settlements: Settlements) -> Picture:
@@ -88,6 +93,8 @@ async def take_picture(chain: RunChain, settlements: Settlements) -> Picture:
         verdicts=_verdicts(events),
         excluded=excluded,
         gone=frozenset(event.account for event in events.events(SlotVacated)) - excluded,
+        postings=await postings(events, settlements),
+        trials=trials(events),
     )
 
 

@@ -90,13 +90,13 @@ class PlayerFiles:
 
 
 def cast_players(settings: DevnetSettings) -> tuple[Player, ...]:
-    """All players: honest miners, cheats, validators, hunters, in this order."""
-    behaviours = [HONEST] * settings.miners + list(settings.cheats)
-    parts = [
-        *((Part.MINER, behaviour) for behaviour in behaviours),
-        *((Part.VALIDATOR, HONEST) for _ in range(settings.validators)),
-        *((Part.HUNTER, HONEST) for _ in range(settings.hunters)),
-    ]
+    """All players: miners, validators, hunters, of each the honest ones first."""
+    behaviours = {
+        Part.MINER: [HONEST] * settings.miners + list(settings.cheats),
+        Part.VALIDATOR: [HONEST] * settings.validators + list(settings.rogue_validators),
+        Part.HUNTER: [HONEST] * settings.hunters + list(settings.rogue_hunters),
+    }
+    parts = [(part, behaviour) for part in Part for behaviour in behaviours[part]]
     ports = _free_ports(len(parts))
     numbers = dict.fromkeys(Part, 0)
     players = []

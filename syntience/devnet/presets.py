@@ -31,6 +31,7 @@ from protocol.spec import (
 TOKEN_CAP = Units(1_000_000_000 * UNITS_PER_TOKEN)
 GENESIS_ALLOCATION = Units(100_000_000 * UNITS_PER_TOKEN)
 STAKE_FACTOR = 2
+CODEC = CodecSpec(version=2, chunk=4096, k=64, bits=2, feedback="0.95")
 """Everybody stakes so many minimums: a fixed penalty must not cost an honest node its slot."""
 MOST_MINERS = 64
 _VOID_MOST_S = 40
@@ -217,7 +218,7 @@ def build_spec(
         model=preset.model,
         data=data,
         inner=inner,
-        codec=CodecSpec(version=1, chunk=4096, k=64, bits=2, feedback="0.95"),
+        codec=CODEC,
         outer=OuterSpec(alpha="1.25", top_g=15, newcomer_slots=3),
         scoring=ScoringSpec(
             beta_fraction="0.2",
@@ -234,7 +235,7 @@ def build_spec(
             rating_beta="7",
             rating_tau="0.1",
         ),
-        compute=ComputeSpec(mode="native", dtype="float32", threads=1),
+        compute=ComputeSpec(mode="native", dtype="float32", threads=1, tolerance="0.05"),
         local_state="deposit",
     )
 
@@ -308,6 +309,8 @@ def _chain_params(
         answer_turn_blocks=3,
         answer_blocks=20,
         trace_every=inner.trace_every,
+        codec_chunk=CODEC.chunk,
+        codec_bits=CODEC.bits,
         game_bond=_tokens(10),
         move_tariff=Units(UNITS_PER_TOKEN // 10),
         clock_blocks=clock_blocks,

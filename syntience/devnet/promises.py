@@ -13,29 +13,35 @@ from statistics import median_low
 
 from ledger.contracts.verdicts import Fault
 from protocol.ids import Address, Epoch, Units
+from syntience.devnet.judgements import (
+    DISPUTABLE,
+    FAKED,
+    FALSE_VOTING,
+    OVERPAYING,
+    fake_convicted,
+    innocent_acquitted,
+    liars_fined,
+    overpayment_struck,
+)
 from syntience.devnet.picture import Verdict
+from syntience.devnet.promise import Promise
+from syntience.devnet.trials import Posting, Trial
 from syntience.report import HONEST, DevnetReport, MinerSummary
 from syntience.table import show_tokens
 
 PROVABLE: Mapping[str, Fault] = {
     "equivocator": Fault.EQUIVOCATION,
     "wrong-data": Fault.WRONG_DATA,
+    "wrong-spec": Fault.WRONG_SPEC,
+    "local-out-of-line": Fault.LOCAL_STATE,
 }
 """Cheats that a hunter proves to a contract."""
-USELESS = frozenset({"copier", "noise", "equivocator", "wrong-data", "late", "zero", "stale"})
+USELESS = frozenset({*PROVABLE, "copier", "noise", "late", "zero", "stale"})
 """Cheats that must earn next to nothing. The others do real work: less of it, or louder."""
 _MOST_SHARE = 20
 """A useless cheat earns at most one part in so many of the median honest reward."""
 _LEAST_SMALLER = 100
 _FP32_BYTES = 4
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Promise:
-    """One line of the verdict list."""
-
-    holds: bool
-    text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +59,10 @@ class Evidence:
         parameters: of the model.
         kills: how many processes were killed on purpose.
         missed: who was not back at work in the round after its kill.
+        overpaying: the settlements that overpayers posted.
+        disputes: whether honest hunters open games.
+        trials: all games about miners' work.
+        false_accusers: the hunters that open games about honest work.
     """
 
     settled: frozenset[Epoch]
@@ -65,6 +75,10 @@ class Evidence:
     parameters: int
     kills: int = 0
     missed: Sequence[str] = ()
+    overpaying: Sequence[Posting] = ()
+    disputes: bool = False
+    trials: Sequence[Trial] = ()
+    false_accusers: Sequence[Address] = ()
 
 
 def hold_promises(report: DevnetReport, evidence: Evidence) -> tuple[Promise, ...]:
@@ -85,9 +99,28 @@ def hold_promises(report: DevnetReport, evidence: Evidence) -> tuple[Promise, ..
         found.append(_useless(report.miners))
     if evidence.hunters:
         found += [_convicted(miner, evidence) for miner in cheats if miner.behaviour in PROVABLE]
-    if evidence.hunters and any(miner.behaviour in PROVABLE for miner in cheats):
+    proven = PROVABLE.keys() | (FAKED if evidence.disputes else frozenset())
+    if evidence.hunters and any(miner.behaviour in proven for miner in cheats):
         found.append(_bounty(report, evidence))
-    return tuple(found)
+    return (*found, *_judged(report, evidence))
+
+
+def _judged(report: DevnetReport, evidence: Evidence) -> list[Promise]:
+    """What rogue validators and games come to."""
+    found = []
+    if any(validator.behaviour == OVERPAYING for validator in report.validators):
+        found.append(overpayment_struck(evidence.overpaying, last=Epoch(report.run.epochs)))
+    if evidence.disputes and evidence.hunters:
+        found += [
+            fake_convicted(miner.behaviour, miner.address, evidence.trials)
+            for miner in report.miners
+            if miner.behaviour in FAKED
+        ]
+    found += [innocent_acquitted(each, evidence.trials) for each in evidence.false_accusers]
+    liars = [each.address for each in report.validators if each.behaviour == FALSE_VOTING]
+    if liars:
+        found.append(liars_fined(frozenset(liars), evidence.trials))
+    return found
 
 
 def _settled(report: DevnetReport, evidence: Evidence) -> Promise:
@@ -107,7 +140,8 @@ def _paid(report: DevnetReport, evidence: Evidence) -> Promise:
 
 def _nothing_lost(report: DevnetReport, evidence: Evidence) -> Promise:
     """Nobody is slashed but those against whom a fault was proven."""
-    lost = [miner for miner in report.miners if miner.slashed and miner.behaviour not in PROVABLE]
+    proven = PROVABLE.keys() | (DISPUTABLE if evidence.disputes else frozenset())
+    lost = [miner for miner in report.miners if miner.slashed and miner.behaviour not in proven]
     if lost or evidence.penalised:
         return Promise(
             holds=False,

@@ -208,6 +208,7 @@ class _Devnet:
             rpc_url=anvil.rpc_url,
             dataset=stage.dataset,
             last_epoch=Epoch(self._settings.epochs),
+            disputes=self._settings.disputes,
         )
 
     def _anvil_options(self) -> AnvilOptions:

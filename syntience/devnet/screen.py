@@ -28,7 +28,7 @@ def title_of(settings: DevnetSettings) -> str:
     """What is being run."""
     parts = [
         _count(settings.miners, "miner"),
-        _count(len(settings.cheats), "cheat"),
+        _count(len(settings.all_cheats), "cheat"),
         _count(settings.validators, "validator"),
         _count(settings.hunters, "hunter"),
     ]
@@ -56,7 +56,10 @@ def empty_view(
         roots=(),
         events=tuple(events),
         nodes_up=0,
-        nodes_total=settings.miners + len(settings.cheats) + settings.validators + settings.hunters,
+        nodes_total=settings.miners
+        + settings.validators
+        + settings.hunters
+        + len(settings.all_cheats),
     )
 
 

@@ -11,6 +11,7 @@ from syntience.errors import ConfigError
 
 MOST_VALIDATORS = 32
 NO_CHEATS = "none"
+_MOST_HUNTERS = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +21,8 @@ class DevnetSettings:
     Attributes:
         miners: honest ones; the cheats come on top.
         cheats: kinds of cheating miners, one miner each.
+        rogue_validators, rogue_hunters: the same of validators and hunters, on top of the honest ones.
+        disputes: whether the honest hunters open games about work that they can't reproduce.
         seed: fixes keys and the model's first weights.
         model: name of a preset.
         data: the user's own text, None for the default one.
@@ -38,6 +41,9 @@ class DevnetSettings:
     seed: int
     model: str
     work: Path
+    rogue_validators: tuple[str, ...] = ()
+    rogue_hunters: tuple[str, ...] = ()
+    disputes: bool = False
     data: Path | None = None
     keep: bool = False
     kill_every_s: int | None = None
@@ -46,8 +52,8 @@ class DevnetSettings:
 
     def __post_init__(self) -> None:
         _within("--miners", self.miners, 1, MOST_MINERS - len(self.cheats))
-        _within("--validators", self.validators, 1, MOST_VALIDATORS)
-        _within("--hunters", self.hunters, 0, 16)
+        _within("--validators", self.validators, 1, MOST_VALIDATORS - len(self.rogue_validators))
+        _within("--hunters", self.hunters, 0, _MOST_HUNTERS - len(self.rogue_hunters))
         _within("--epochs", self.epochs, 1, 1_000)
         _within("--rounds-per-epoch", self.rounds_per_epoch, 1, 1_000)
         if self.kill_every_s is not None:
@@ -62,6 +68,21 @@ class DevnetSettings:
     def rounds(self) -> int:
         """Rounds in all."""
         return self.epochs * self.rounds_per_epoch
+
+    @property
+    def all_cheats(self) -> tuple[str, ...]:
+        """Every kind of cheat that takes part, whatever it plays."""
+        return (*self.cheats, *self.rogue_validators, *self.rogue_hunters)
+
+    @property
+    def all_validators(self) -> int:
+        """The honest ones and the others."""
+        return self.validators + len(self.rogue_validators)
+
+    @property
+    def all_hunters(self) -> int:
+        """The honest ones and the others."""
+        return self.hunters + len(self.rogue_hunters)
 
 
 def parse_cheats(text: str, known: Collection[str]) -> tuple[str, ...]:

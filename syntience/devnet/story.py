@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from ledger.contracts.verdicts import Fault
 from ledger.event_types import (
@@ -23,10 +23,12 @@ from ledger.event_types import (
     SettlementPosted,
     SettlementStruck,
     TermsAnnounced,
+    VoterFined,
 )
-from protocol.ids import Address, Round, Units
-from syntience.devnet.players import Player
-from syntience.table import EventLine, short_address, show_tokens
+from protocol.ids import Round, Units
+from syntience.devnet.game_story import GameStory
+from syntience.devnet.names import Names
+from syntience.table import EventLine, show_tokens
 
 _FAULTS = {
     Fault.EQUIVOCATION: "equivocation",
@@ -44,22 +46,12 @@ _Verdict = (
 _Warning = EpochVoided | MissingRevealPenalised | PauseStarted | PauseEnded
 
 
-class Names:
-    """Players by any of their addresses."""
-
-    def __init__(self, players: Iterable[Player]) -> None:
-        self._names: dict[Address, str] = {}
-        for player in players:
-            name = player.name if player.is_honest else f"{player.name} ({player.behaviour})"
-            self._names |= {player.account: name, player.operator: name}
-
-    def of(self, address: Address) -> str:
-        """The player's name; a stranger's short address."""
-        return self._names.get(address, short_address(address))
-
-
 def tell(
-    events: Sequence[Event], names: Names, *, accepted: Mapping[Round, tuple[int, int]]
+    events: Sequence[Event],
+    names: Names,
+    *,
+    accepted: Mapping[Round, tuple[int, int]],
+    games: GameStory,
 ) -> list[EventLine]:
     """The lines for some new events, in their order.
 
@@ -68,10 +60,14 @@ def tell(
         names: of whom they speak.
         accepted: by round, how many submissions a majority of validators holds, and how many were
             committed; needed where a root was finalised.
+        games: tells the games' moves.
     """
     lines = []
+    told = {event.tx_hash for event in events if isinstance(event, VoterFined)}
     for event in events:
-        line = _line(event, names, accepted)
+        if isinstance(event, Fined) and event.tx_hash in told:
+            continue  # the game's own line says why
+        line = games.tell(event) or _line(event, names, accepted)
         if line is not None:
             lines.append(line)
     claims = [event for event in events if isinstance(event, Claimed)]

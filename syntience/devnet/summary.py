@@ -45,8 +45,10 @@ def summarise_validators(
     return tuple(
         ValidatorSummary(
             address=player.account,
+            behaviour=player.behaviour,
             weight_agreement=picture.agreement.get(player.account),
             earned=picture.earned.get(player.account, _NOTHING),
+            slashed=picture.slashed.get(player.account, _NOTHING),
         )
         for player in players
         if player.part is Part.VALIDATOR

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ledger.accounting import Books, take_books
 from ledger.connection import Connection
+from ledger.contracts.disputes import GameOutcome
 from ledger.event_types import Attested, Committed, Event, RootFinalised
 from ledger.events import EventReader
 from node.chain import RunChain
@@ -16,11 +17,13 @@ from protocol.clock import RoundClock
 from protocol.errors import Retryable
 from protocol.ids import Epoch, Round
 from syntience.devnet.boards import Boards
+from syntience.devnet.game_story import GameStory
 from syntience.devnet.gas import GasMeter
 from syntience.devnet.launch import Founding
+from syntience.devnet.names import Names
 from syntience.devnet.picture import Picture, take_picture
 from syntience.devnet.players import Part, Player
-from syntience.devnet.story import Names, tell
+from syntience.devnet.story import tell
 from syntience.supervisor import ProcessStatus
 from syntience.table import EventLine
 from transport.client import PeerClient
@@ -58,6 +61,7 @@ class Onlooker:
         self._players = players
         self._reader = reader
         self._names = Names(players)
+        self._games = GameStory(self._names, spec.inner)
         self._last_epoch = last_epoch
         self._chain = RunChain(contracts=founding.contracts, events=reader, clock=self.clock)
         self._settlements = Settlements(self._chain, miners_bps=spec.chain.miners_bps)
@@ -86,7 +90,9 @@ class Onlooker:
             for event in update.events
             if isinstance(event, RootFinalised)
         }
-        self.events += tell(self._in_time(update.events), self._names, accepted=accepted)
+        self.events += tell(
+            self._in_time(update.events), self._names, accepted=accepted, games=self._games
+        )
 
     async def look_at_boards(self, *, everything: bool = False) -> None:
         """Catches up with the nodes' boards."""
@@ -109,12 +115,25 @@ class Onlooker:
         ended = picture.settled | picture.void
         if any(epoch not in ended for epoch in range(1, self._last_epoch + 1)):
             return False
-        return not self.unclaimed()
+        return not self.unclaimed() and not self._disputed()
 
     def is_late(self) -> bool:
         """Whether the run should have been over long ago."""
         limit = self.clock.settlement_void_at(self._last_epoch) + _PATIENCE_S
+        if self._disputed():
+            chain = self.clock.params
+            votes = chain.vote_commit_blocks + chain.vote_reveal_blocks
+            limit += (chain.clock_blocks + votes) * chain.block_s
         return self.picture is not None and self.picture.time > limit
+
+    def _disputed(self) -> bool:
+        """Whether a game about a round of the devnet is open, or a fine of one is due."""
+        picture = self.picture
+        return picture is not None and any(
+            trial.outcome is GameOutcome.NONE or trial.unfined
+            for trial in picture.trials
+            if trial.round <= self.last_round
+        )
 
     def unclaimed(self) -> list[Player]:
         """Honest miners that were granted more than they claimed."""

@@ -10,11 +10,19 @@ import pytest
 
 from hunter.cases import CaseBook
 from hunter.evidence import wrong_data
-from ledger.contracts.faults import EquivocationEvidence, Evidence
+from ledger.contracts.evidence import (
+    EquivocationEvidence,
+    Evidence,
+    WrongDataEvidence,
+    WrongSpecEvidence,
+)
+from ledger.contracts.verdicts import Fault
 from miner.work import Work
 from node.journal import Journal
+from protocol import canonical
 from protocol.ids import Round
 from protocol.merkle import merkle_root
+from protocol.submission import SignedSubmission
 from tests.bench import Desk, desk_over
 from tests.specs import some_hash
 from tests.subnet.stepped import key_named
@@ -98,7 +106,81 @@ def test_close__one_of_two__leaves_the_other(
         assert [case.evidence for case in book.open_cases()] == [lie]
 
 
-def test_cases__keys__name_miner_and_round(tmp_path: Path, equivocation: Evidence) -> None:
+def test_add__another_kind__is_a_case_of_its_own(
+    tmp_path: Path, equivocation: EquivocationEvidence
+) -> None:
+    other = WrongSpecEvidence(signed=equivocation.first)
+    with opened(tmp_path) as book:
+        assert book.add(equivocation)
+        assert book.add(other)
+        assert [case.key for case in book.open_cases()] == [
+            f"{MINER}/1/equivocation",
+            f"{MINER}/1/wrong-spec",
+        ]
+
+
+def test_drop__unsound_evidence__makes_room_for_other_but_not_for_itself(
+    tmp_path: Path, equivocation: EquivocationEvidence
+) -> None:
+    turned = EquivocationEvidence(first=equivocation.second, second=equivocation.first)
     with opened(tmp_path) as book:
         book.add(equivocation)
-        assert [case.key for case in book.open_cases()] == [f"{MINER}/1"]
+        book.drop(book.open_cases()[0])
+        assert not book.add(equivocation)
+    with opened(tmp_path) as book:
+        assert book.open_cases() == []
+        assert book.add(turned)
+        assert not book.add(equivocation), "one is open"
+    with opened(tmp_path) as book:
+        assert [case.evidence for case in book.open_cases()] == [turned]
+        assert len(book.all_cases()) == 1
+
+
+def test_all_cases__closed_ones__are_still_there(tmp_path: Path, equivocation: Evidence) -> None:
+    with opened(tmp_path) as book:
+        book.add(equivocation)
+        book.close(book.open_cases()[0])
+    with opened(tmp_path) as book:
+        assert book.open_cases() == []
+        assert [case.evidence for case in book.all_cases()] == [equivocation]
+
+
+def test_cases__of_earlier_versions__keep_their_names_and_evidence(
+    tmp_path: Path, equivocation: EquivocationEvidence, lie: Evidence
+) -> None:
+    assert isinstance(lie, WrongDataEvidence)
+    stored: dict[str, canonical.Json] = {
+        f"{MINER}/1": {
+            "signed": [old(equivocation.first), old(equivocation.second)],
+            "index": -1,
+            "claimed": [],
+            "true": [],
+        },
+        f"{OTHER}/2": {
+            "signed": [old(lie.signed)],
+            "index": lie.index,
+            "claimed": [each.hex() for each in (lie.claimed_leaf, *lie.claimed_proof)],
+            "true": [each.hex() for each in (lie.true_leaf, *lie.true_proof)],
+        },
+    }
+    journal = Journal.open(tmp_path / "journal.db")
+    for key, value in stored.items():
+        journal.note(f"case/{key}", canonical.dumps(value))
+    journal.note(f"case/{MINER}/3", b"")
+    journal.note("cases", canonical.dumps([*stored, f"{MINER}/3"]))
+    journal.close()
+    with opened(tmp_path) as book:
+        assert [case.key for case in book.open_cases()] == list(stored)
+        assert [case.evidence for case in book.open_cases()] == [equivocation, lie]
+        assert book.all_cases() == book.open_cases(), "closed ones have lost their evidence"
+        assert not book.add(equivocation)
+        assert book.add(WrongSpecEvidence(signed=equivocation.first)), "they knew nothing of it"
+        book.close(book.open_cases()[0])
+    with opened(tmp_path) as book:
+        assert [case.kind for case in book.open_cases()] == [Fault.WRONG_DATA, Fault.WRONG_SPEC]
+
+
+def old(signed: SignedSubmission) -> dict[str, canonical.Json]:
+    """A submission as earlier versions stored it."""
+    text = canonical.dumps(signed.submission.to_json()).decode()
+    return {"submission": text, "signature": signed.signature.hex()}

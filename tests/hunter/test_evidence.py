@@ -9,14 +9,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hunter.evidence import equivocations, wrong_data, wrong_leaf
+from hunter.evidence import (
+    MOST_SIBLINGS,
+    bad_chunk,
+    bad_encoding,
+    equivocations,
+    wrong_data,
+    wrong_leaf,
+    wrong_spec,
+)
 from miner.work import Work
 from protocol.ids import Hash32
-from protocol.merkle import MerkleTree, depth_of, merkle_root, verify_proof
+from protocol.merkle import MerkleTree, depth_of, leaf_hash, merkle_root, verify_proof
 from protocol.submission import SignedSubmission
 from tests.bench import BEACON, Desk, desk_over
 from tests.specs import some_hash
 from tests.subnet.stepped import key_named
+from tests.training.samples import SMALL
+from tests.training.vectors import cases_of
 from training.dataset import TokenDataset
 
 MINERS = [key_named(f"miner {number}").address for number in range(4)]
@@ -117,6 +127,55 @@ def test_equivocations__one_submission_shown_twice__is_none(desk: Desk, work: Wo
     assert equivocations([signed, again], domain=desk.run_file.domain, beacon=BEACON) == []
     other_beacon = Hash32(some_hash("another"))
     assert equivocations([signed], domain=desk.run_file.domain, beacon=other_beacon) == []
+
+
+def test_wrong_spec__registered_or_not__tells_them_apart(desk: Desk, work: Work) -> None:
+    registered = desk.spec.hash()
+    assert wrong_spec(desk.publish(work, KEY).signed, registered) is None
+    signed = desk.publish(work, KEY, spec_hash=some_hash("another spec")).signed
+    found = wrong_spec(signed, registered)
+    assert found is not None
+    assert found.signed == signed
+
+
+@settings(deadline=None, max_examples=40)
+@given(data=st.data())
+def test_bad_encoding__any_bad_chunks__opens_the_first_of_them(
+    desk: Desk, work: Work, data: st.DataObject
+) -> None:
+    chunks = data.draw(st.lists(st.sampled_from(cases_of(2, 4)), min_size=1, max_size=9))
+    leaves = [leaf for _, leaf, _ in chunks]
+    root = merkle_root([leaf_hash(leaf) for leaf in leaves])
+    signed = desk.publish(work, KEY, payload_root=root).signed
+    found = bad_encoding(signed, leaves, SMALL)
+    bad = [place for place, (_, _, canonical) in enumerate(chunks) if not canonical]
+    if not bad:
+        assert found is None
+        return
+    assert found is not None
+    assert (found.chunk, found.leaf, found.signed) == (bad[0], leaves[bad[0]], signed)
+    assert verify_proof(
+        root=root,
+        leaf=leaf_hash(found.leaf),
+        index=found.chunk,
+        proof=found.proof,
+        depth=depth_of(len(leaves)),
+    )
+    other = desk.publish(work, KEY, payload_root=some_hash("other leaves")).signed
+    assert bad_encoding(other, leaves, SMALL) is None, "they are not what was signed"
+
+
+def test_bad_chunk__opened_alone__must_stand_under_the_signed_root(desk: Desk, work: Work) -> None:
+    leaves = [next(leaf for name, leaf, _ in cases_of(2, 4) if name == "unsorted"), b"\0" * 11]
+    tree = MerkleTree([leaf_hash(leaf) for leaf in leaves])
+    signed = desk.publish(work, KEY, payload_root=tree.root).signed
+    proof = tree.proof(0)
+    found = bad_chunk(signed, 0, leaf=leaves[0], proof=proof, codec=SMALL)
+    assert found is not None
+    assert bad_chunk(signed, 1, leaf=leaves[0], proof=proof, codec=SMALL) is None
+    assert bad_chunk(signed, 0, leaf=leaves[1], proof=proof, codec=SMALL) is None
+    deep = [some_hash(f"{level}") for level in range(MOST_SIBLINGS + 1)]
+    assert bad_chunk(signed, 0, leaf=leaves[0], proof=deep, codec=SMALL) is None
 
 
 def test_wrong_leaf__one_leaf_shown__is_the_same_evidence_as_all_of_them(

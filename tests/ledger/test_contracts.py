@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 
 from ledger.contracts.epochs import Ballot, PauseState, StakeTally
-from ledger.contracts.faults import WrongDataEvidence
+from ledger.contracts.evidence import WrongDataEvidence
 from ledger.contracts.registry import Duty, Role
 from ledger.contracts.rewards import CellNode, Opening, WeightsOpening
 from ledger.contracts.token import Permit

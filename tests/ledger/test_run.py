@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ledger.accounting import take_books
-from ledger.contracts.faults import EquivocationEvidence
+from ledger.contracts.evidence import EquivocationEvidence
 from ledger.contracts.registry import Role
 from ledger.contracts.verdicts import Fault
 from ledger.errors import Reverted

@@ -135,7 +135,8 @@ def test_settlement__with_posts__the_right_one_is_final_after_its_window_and_non
         (late + 1, 0, [2]),
         (late + 1, 1, []),
     ):
-        posts = [false, replace(post, open_challenges=challenges)]
+        again = replace(post, attempt=3, window_ends=late + 1)
+        posts = [false, replace(post, open_challenges=challenges), again]
         found = due_chores(facts(time, posts=posts), CLOCK)
         final = [c.attempt for c in found if c.kind is ChoreKind.FINALISE_SETTLEMENT]
         assert final == expected

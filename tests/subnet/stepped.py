@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+from hunter.cheats import behaviour_named as hunter_named
 from hunter.hunter import Hunter
 from ledger.accounting import Books, take_books
 from ledger.connection import Connection
@@ -48,6 +49,8 @@ from training.dataset import TokenDataset
 from training.parameters import initial_parameters
 from training.prepare import prepare_dataset
 from training.roots import state_root
+from validator.cheats import CHEATS as VALIDATOR_CHEATS
+from validator.cheats import behaviour_named as validator_named
 from validator.report import RoundReport
 from validator.validator import Validator
 
@@ -59,7 +62,7 @@ FUNDS = tokens(1_000)
 CAP, ALLOCATION = tokens(10_000_000), tokens(1_000_000)
 MODEL_SPEC = replace(MODEL, vocab_size=300, layers=1)
 INNER = replace(SPEC.inner, steps=6, batch=8, learning_rate="0.03")
-CODEC = replace(SPEC.codec, chunk=512, k=256)
+CODEC = replace(SPEC.codec, chunk=256, k=128)
 """It learns within a few rounds, so that scores tell work from luck."""
 
 CLOCK = {
@@ -157,6 +160,7 @@ class Subnet:
         deployer: Address,
         governor: Address,
         outbox: OutboxSettings,
+        disputes: bool,
     ) -> None:
         self.anvil = anvil
         self.folder = folder
@@ -167,6 +171,7 @@ class Subnet:
         self.deployer = deployer
         self.governor = governor
         self.outbox = outbox
+        self.disputes = disputes
         self.contracts = Contracts(connection, run_file.contracts)
         self.clock = RoundClock(run_file.spec.chain)
         self.members: list[Member] = []
@@ -239,9 +244,9 @@ class Subnet:
         await asyncio.gather(*(self._open(member) for member in members))
 
     async def _open(self, member: Member) -> None:
-        behaviour: Behaviour | None = None
+        mining: Behaviour | None = None
         if member.kind is Role.MINER:
-            behaviour = behaviour_named(member.behaviour)
+            mining = behaviour_named(member.behaviour)
         config = NodeConfig(
             state_dir=member.folder,
             rpc_url=self.anvil.url,
@@ -256,15 +261,20 @@ class Subnet:
             config,
             self.run_file,
             member.key,
-            providers=behaviour.providers() if behaviour else None,
+            providers=mining.providers() if mining else None,
         )
         member.node = await member.stack.enter_async_context(opened)
         if member.kind is Role.MINER:
-            member.role = Miner(member.node, behaviour)
+            member.role = Miner(member.node, mining)
+            member.stack.callback(member.role.close)
         elif member.kind is Role.NONE:
-            member.role = Hunter(member.node)
+            hunting = hunter_named(
+                member.behaviour, disputes=self.disputes, audits=8 if self.disputes else 1
+            )
+            member.role = Hunter(member.node, hunting)
+            member.stack.callback(member.role.close)
         else:
-            member.role = Validator(member.node)
+            member.role = Validator(member.node, validator_named(member.behaviour))
             member.stack.callback(member.role.close)
             await member.role.prepare()
 
@@ -519,6 +529,8 @@ async def subnet(
     miners: Sequence[str] = ("honest", "honest"),
     validators: int = 2,
     hunters: int = 0,
+    rogues: Sequence[str] = (),
+    disputes: bool = False,
     outbox: OutboxSettings = FAST,
     **chain: int,
 ) -> AsyncIterator[Subnet]:
@@ -529,6 +541,8 @@ async def subnet(
         miners: the behaviour of each. Names are the behaviour and a number, if there are several of a kind.
         validators: how many; named v1, v2, …
         hunters: how many; named h1, h2, …
+        rogues: kinds of validators and hunters that cheat, on top; named like the miners.
+        disputes: whether the hunters open games about work that they can't reproduce.
         outbox: how all members watch their transactions.
         **chain: parameters that differ from `CLOCK` and `tests.specs`.
     """
@@ -563,9 +577,13 @@ async def subnet(
             deployer=deployer.address,
             governor=governor,
             outbox=outbox,
+            disputes=disputes,
         )
         for number in range(1, validators + 1):
             await net.join(Role.VALIDATOR, f"v{number}")
+        for name, behaviour in _names(rogues):
+            kind = Role.VALIDATOR if behaviour in VALIDATOR_CHEATS else Role.NONE
+            await net.join(kind, name, behaviour=behaviour)
         for name, behaviour in _names(miners):
             await net.join(Role.MINER, name, behaviour=behaviour)
         for number in range(1, hunters + 1):
@@ -588,13 +606,14 @@ def subnet_spec(dataset: TokenDataset, **chain: int) -> RunSpec:
         dataset_depth=dataset.depth,
         dataset_root=dataset.root,
         genesis_root=state_root(initial_parameters(MODEL_SPEC)),
+        codec_chunk=CODEC.chunk,
     )
     return replace(
         SPEC,
         chain=params,
         model=MODEL_SPEC,
         data=dataset.spec,
-        inner=INNER,
+        inner=replace(INNER, trace_every=params.trace_every),
         codec=CODEC,
         scoring=replace(SPEC.scoring, rand_samples=128),
     )

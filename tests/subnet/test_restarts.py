@@ -10,6 +10,7 @@ import pytest
 
 from ledger.event_types import (
     Attested,
+    BountyPaid,
     ChallengeCommitted,
     Committed,
     Convicted,
@@ -234,7 +235,19 @@ async def test_hunter__dies_amid_each_case__proves_each_once_and_has_its_bonds_b
             proven = reader.events(Convicted)
             assert len(reader.events(ChallengeCommitted)) == len(proven) == round_, how
             assert await net.wealth_of(hunter) == FUNDS + sum(event.bounty for event in proven), how
+        for when in (BEFORE, AFTER):
+            net.anvil.mine(net.run_file.spec.chain.challenge_reveal_blocks)
+            box = hunter.open_node.outbox
+            with killed_at(box, "submit", when, if_=sends("payBounty")), pytest.raises(Killed):
+                await net.work(only=[hunter])
+            await net.reopen(hunter)
+        await net.work(3, only=[hunter], mining=True)
+        reader = await net.poll()
+        paid = {event.round for event in reader.events(BountyPaid)}
+        assert paid == {event.round for event in reader.events(Convicted)}
         calls = sent_by(net, hunter)
-        assert len(calls) == len(set(calls)) == 1 + 2 * len(HUNTER_DEATHS), "approve, and two each"
+        assert len(calls) == len(set(calls)) == 1 + 3 * len(HUNTER_DEATHS), (
+            "approve; commit, prove and be paid"
+        )
         assert net.failed_transactions() == []
         await net.assert_balanced()

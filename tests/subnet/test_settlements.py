@@ -12,6 +12,7 @@ from ledger.event_types import (
     LeafChallenged,
     LeafOpened,
     MissingRevealPenalised,
+    PostClosed,
     RefundsWithdrawn,
     SettlementFinalised,
     SettlementPosted,
@@ -242,6 +243,44 @@ async def test_post__wrong_validators_half__is_challenged_and_struck(
         await net.assert_balanced()
 
 
+async def test_overpay__posts_first__is_opened_struck_and_paid_no_more_than_the_honest_say(
+    stepped_anvil: Anvil, tmp_path: Path, text: TokenDataset
+) -> None:
+    async with subnet(stepped_anvil, tmp_path, text, rogues=["overpay"]) as net:
+        rogue, *honest = net.named("overpay"), net.named("v1"), net.named("v2")
+        await run_to_post(net)
+        right = await true_tree(net)
+        await net.work(only=[rogue])
+        reader = await net.poll()
+        posted = reader.events(SettlementPosted)[0]
+        assert posted.poster == rogue.key.address
+        assert posted.miners == right.miners
+        assert posted.validators != right.validators
+        own = next(leaf for leaf in right.leaves.values() if leaf.account == rogue.owner)
+        assert posted.validators.amount == right.validators.amount, "within the budget"
+
+        await settle(net, until=net.clock.settlement_void_at(FIRST) - 60)
+        reader = await net.poll()
+        challenges = reader.events(LeafChallenged)
+        assert [event.index for event in challenges] == [own.index], "the poster's own leaf first"
+        struck = reader.events(SettlementStruck)
+        bond = net.run_file.spec.chain.settlement_bond
+        assert [(event.bounty, event.burned) for event in struck] == [
+            (bond * 4 // 10, bond * 6 // 10)
+        ]
+        assert [event.bond for event in reader.events(SettlementPosted)] == [bond, bond]
+        assert [event.root for event in reader.events(SettlementFinalised)] == [right.root.hash]
+
+        await net.work(2)
+        winner = next(member for member in honest if member.key.address == struck[0].challenger)
+        assert await tokens_of(net, winner) >= FUNDS + struck[0].bounty
+        assert await tokens_of(net, rogue) < FUNDS - bond + tokens(10), "its bond is gone"
+        assert await net.contracts.rewards.claimed_of(rogue.owner) == own.amount
+        await net.assert_paid(*net.miners)
+        await net.assert_paid(*net.validators)
+        await net.assert_balanced()
+
+
 async def test_post__right_one_is_challenged__is_opened_and_stands(
     stepped_anvil: Anvil, tmp_path: Path, text: TokenDataset
 ) -> None:
@@ -266,6 +305,37 @@ async def test_post__right_one_is_challenged__is_opened_and_stands(
             sum(event.amount for event in withdrawn)
             == spec.settlement_bond + 5 * spec.challenge_bond
         )
+        await net.assert_balanced()
+
+
+async def test_post__right_ones_around_a_false_one__only_the_liar_loses_its_bond(
+    stepped_anvil: Anvil, tmp_path: Path, text: TokenDataset
+) -> None:
+    async with subnet(stepped_anvil, tmp_path, text, validators=3) as net:
+        first, liar, third = net.validators
+        await run_to_post(net)
+        right = await true_tree(net)
+        leaf = next(each for each in right.leaves.values() if each.index < 4096)
+        post(net, first, right)
+        post(net, liar, with_moved_amount(right, to=leaf, by=tokens(1)))
+        post(net, third, right)
+        with net.asleep(liar):
+            await settle(net, until=net.clock.settlement_void_at(FIRST) - 60)
+            await net.work(2)
+        reader = await net.poll()
+        assert len(reader.events(SettlementPosted)) == 3, "nobody posts beside a right one"
+        [final] = reader.events(SettlementFinalised)
+        assert (final.attempt, final.root) == (1, right.root.hash)
+        [closed] = reader.events(PostClosed)
+        assert (closed.attempt, closed.poster, closed.burned) == (3, third.key.address, 0)
+        assert [event.attempt for event in reader.events(SettlementStruck)] == [2]
+        for member in (first, third):
+            back = await net.contracts.rewards.bonds_of(member.key.address)
+            assert await tokens_of(net, member) + back >= FUNDS
+        bond = net.run_file.spec.chain.settlement_bond
+        refunds = sum(e.amount for e in reader.events(RefundsWithdrawn, account=liar.key.address))
+        assert await tokens_of(net, liar) == FUNDS - bond + refunds
+        assert net.failed_transactions() == []
         await net.assert_balanced()
 
 

@@ -45,7 +45,15 @@ MINERS = (
     miner(3, "copier", earned=0),
     miner(4, "wrong-data", earned=0, slashed=50),
 )
-VALIDATORS = (ValidatorSummary(address=address(11), weight_agreement=0.987, earned=tokens(400)),)
+VALIDATORS = (
+    ValidatorSummary(
+        address=address(11),
+        behaviour="honest",
+        weight_agreement=0.987,
+        earned=tokens(400),
+        slashed=tokens(0),
+    ),
+)
 HUNTERS = (HunterSummary(address=address(21), proofs=2, bounty=tokens(21)),)
 ROOTS = (
     RootSummary(round=Round(1), root=Hash32(bytes([1] * 32)), nodes_agreeing=8, nodes_total=8),

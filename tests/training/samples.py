@@ -7,28 +7,38 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from protocol.spec import CodecSpec
+from protocol.spec import CodecSpec, ModelSpec
 from tests.specs import MODEL, SPEC
 from training.codec import Payload, encode
 from training.parameters import Parameters, shapes
 
 FULL = SPEC.codec
 SMALL = replace(FULL, chunk=64, k=3)  # several full chunks a tensor, and short ones
-CODECS = (FULL, SMALL, replace(FULL, chunk=100, k=100), replace(FULL, chunk=7, k=1))
+CODECS = (
+    FULL,
+    SMALL,
+    replace(FULL, chunk=100, k=100),
+    replace(FULL, chunk=9, k=1),
+    replace(SMALL, bits=1),
+    replace(SMALL, bits=4, k=20),
+    replace(SMALL, bits=8, k=20),
+)
 
 
-def random_tensors(seed: int, scale: float = 1.0) -> Parameters:
+def random_tensors(seed: int, scale: float = 1.0, model: ModelSpec = MODEL) -> Parameters:
     """Normal values in the model's shapes."""
     rng = np.random.default_rng(seed)
     return {
         name: (rng.standard_normal(shape) * scale).astype(np.float32)
-        for name, shape in shapes(MODEL).items()
+        for name, shape in shapes(model).items()
     }
 
 
-def random_payload(seed: int, scale: float = 1.0, codec: CodecSpec = SMALL) -> Payload:
+def random_payload(
+    seed: int, scale: float = 1.0, codec: CodecSpec = SMALL, model: ModelSpec = MODEL
+) -> Payload:
     """The encoding of `random_tensors`."""
-    return encode(random_tensors(seed, scale), MODEL, codec)
+    return encode(random_tensors(seed, scale, model), model, codec)
 
 
 def round_samples(seed: int) -> NDArray[np.int64]:

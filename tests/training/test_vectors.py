@@ -1,13 +1,15 @@
-"""The chunks that the contract's tests read are what the decoder says."""
+"""The chunks that the contract's tests read, and what honest encoders write, judged by the slow reference."""
 
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from tests.specs import MODEL
+from protocol.spec import CodecSpec
 from tests.training import vectors
-from training.codec import decode_payload
-from training.errors import PayloadError
+from tests.training.codec_reference import slow_is_canonical
+from tests.training.samples import CODECS, random_payload
 
 
 def test_vectors__committed_file__equals_the_code() -> None:
@@ -15,20 +17,20 @@ def test_vectors__committed_file__equals_the_code() -> None:
 
 
 @pytest.mark.parametrize(
-    ("k", "leaf", "canonical"),
+    ("bits", "leaf", "canonical"),
     [
-        pytest.param(k, leaf, canonical, id=f"k={k} {name}")
-        for k in vectors.KS
-        for name, leaf, canonical in vectors.cases_of(k)
+        pytest.param(bits, leaf, canonical, id=f"{bits} bits, k={k} {name}")
+        for bits, k in vectors.SHAPES
+        for name, leaf, canonical in vectors.cases_of(bits, k)
     ],
 )
-def test_decode__chunk_of_the_vectors__is_refused_unless_canonical(
-    k: int, leaf: bytes, canonical: bool
+def test_is_canonical__chunk_of_the_vectors__is_what_they_say(
+    bits: int, leaf: bytes, canonical: bool
 ) -> None:
-    data = vectors.with_first_chunk(leaf, k)
-    codec = vectors.codec_of(k)
-    if canonical:
-        assert decode_payload(data, MODEL, codec).leaf(0) == leaf
-        return
-    with pytest.raises(PayloadError):
-        decode_payload(data, MODEL, codec)
+    assert slow_is_canonical(leaf, vectors.CHUNK, bits) == canonical
+
+
+@given(st.integers(0, 20), st.sampled_from(CODECS))
+def test_leaves__any_payload__are_canonical(seed: int, codec: CodecSpec) -> None:
+    for leaf in random_payload(seed, codec=codec).leaves():
+        assert slow_is_canonical(leaf, codec.chunk, codec.bits)

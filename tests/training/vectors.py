@@ -1,7 +1,6 @@
 """Chunks of payloads shared with the Solidity tests: `python -m tests.training.vectors` writes them anew.
 
-Each case says whether an encoder can have written the chunk. The contract doesn't know a chunk's size, so no case is wrong for
-an index beyond it. Keys are camelCase as in Solidity; bytes are 0x-prefixed hex.
+Each case says whether an encoder can have written the chunk. Keys are camelCase as in Solidity; bytes are 0x-prefixed hex.
 """
 
 from __future__ import annotations
@@ -9,22 +8,17 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Sequence
-from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from protocol.merkle import MerkleTree, leaf_hash
-from protocol.spec import CodecSpec
 from tests.training.samples import SMALL, random_payload
 
 PATH = Path(__file__).parents[1] / "vectors" / "chunks.json"
 CHUNK = SMALL.chunk
-KS = (1, 3, 4, 6)  # all ways in which the two fields are padded
-MIN_SCALE_BITS, MAX_SCALE_BITS = 0x2B800000, 0x53800000
-
-
-def codec_of(k: int) -> CodecSpec:
-    """A codec whose first chunk keeps k values."""
-    return replace(SMALL, k=k)
+# All ways in which the two fields are padded, for every width of a code.
+SHAPES = ((2, 1), (2, 3), (2, 4), (2, 6), (1, 3), (1, 8), (4, 3), (8, 5))
+MIN_SCALE_BITS, MAX_SCALE_BITS, STEP = 0x2B800000, 0x53800000, 1 << 17
 
 
 def leaf_of(
@@ -32,73 +26,78 @@ def leaf_of(
     codes: Sequence[int],
     scale_bits: int,
     *,
+    bits: int = 2,
+    ratio: int = 0,
     index_padding: int = 0,
     code_padding: int = 0,
 ) -> bytes:
     """A chunk from its parts; the paddings go into the bits above the last value of each field."""
     k = len(indices)
     index_field = sum(value << 12 * place for place, value in enumerate(indices))
-    code_field = sum(value << 2 * place for place, value in enumerate(codes))
+    code_field = sum(value << bits * place for place, value in enumerate(codes))
     index_field |= index_padding << 12 * k
-    code_field |= code_padding << 2 * k
+    code_field |= code_padding << bits * k
     return (
         index_field.to_bytes((12 * k + 7) // 8, "little")
-        + code_field.to_bytes((2 * k + 7) // 8, "little")
-        + struct.pack("<I", scale_bits)
+        + code_field.to_bytes((bits * k + 7) // 8, "little")
+        + struct.pack("<IB", scale_bits, ratio)
     )
 
 
-def cases_of(k: int) -> list[tuple[str, bytes, bool]]:
+def cases_of(bits: int, k: int) -> list[tuple[str, bytes, bool]]:
     """(name, chunk, canonical) for chunks that keep k values."""
-    one = 0x3F800000
+    leaf = partial(leaf_of, bits=bits)
+    one, levelled = 0x3F800000, 0 if bits == 1 else 12
     up = [5 * i + 3 for i in range(k)]
-    codes = [(i + 1) % 4 for i in range(k)]
+    codes = [(i + 1) % (1 << bits) for i in range(k)]
     zeros, empty = [0] * k, list(range(k))
+    last = [CHUNK - k + i for i in range(k)]
     cases = [
-        ("plain", leaf_of(up, codes, one), True),
-        ("first indices", leaf_of(empty, codes, one), True),
-        ("last indices", leaf_of([CHUNK - k + i for i in range(k)], codes, one), True),
-        ("least scale", leaf_of(up, codes, MIN_SCALE_BITS), True),
-        ("largest scale", leaf_of(up, codes, MAX_SCALE_BITS), True),
-        ("zeros", leaf_of(empty, zeros, 0), True),
-        ("scale below the least", leaf_of(up, codes, MIN_SCALE_BITS - 1), False),
-        ("scale above the largest", leaf_of(up, codes, MAX_SCALE_BITS + 1), False),
-        ("subnormal scale", leaf_of(up, codes, 1), False),
-        ("infinite scale", leaf_of(up, codes, 0x7F800000), False),
-        ("scale minus infinity", leaf_of(up, codes, 0xFF800000), False),
-        ("quiet NaN", leaf_of(up, codes, 0x7FC00000), False),
-        ("signalling NaN", leaf_of(up, codes, 0xFF800001), False),
-        ("negative scale", leaf_of(up, codes, 0xBF800000), False),
-        ("scale -0", leaf_of(empty, zeros, 0x80000000), False),
-        ("zeros with a code", leaf_of(empty, [*zeros[1:], 1], 0), False),
-        ("zeros with other indices", leaf_of([i + 1 for i in empty], zeros, 0), False),
+        ("plain", leaf(up, codes, one), True),
+        ("ratio", leaf(up, codes, one, ratio=levelled), True),
+        ("first indices", leaf(empty, codes, one), True),
+        ("last indices", leaf(last, codes, one), True),
+        ("index beyond the chunk", leaf([*last[:-1], CHUNK], codes, one), False),
+        ("least scale", leaf(up, codes, MIN_SCALE_BITS), True),
+        ("largest scale", leaf(up, codes, MAX_SCALE_BITS), True),
+        ("zeros", leaf(empty, zeros, 0), True),
+        ("scale below the least", leaf(up, codes, MIN_SCALE_BITS - STEP), False),
+        ("scale above the largest", leaf(up, codes, MAX_SCALE_BITS + STEP), False),
+        ("scale of seven bits", leaf(up, codes, one + STEP // 2), False),
+        ("scale of all bits", leaf(up, codes, one + 1), False),
+        ("subnormal scale", leaf(up, codes, 1), False),
+        ("infinite scale", leaf(up, codes, 0x7F800000), False),
+        ("scale minus infinity", leaf(up, codes, 0xFF800000), False),
+        ("quiet NaN", leaf(up, codes, 0x7FC00000), False),
+        ("signalling NaN", leaf(up, codes, 0xFF800001), False),
+        ("negative scale", leaf(up, codes, 0xBF800000), False),
+        ("scale -0", leaf(empty, zeros, 0x80000000), False),
+        ("ratio of sixteen", leaf(up, codes, one, ratio=16), False),
+        ("zeros with a ratio", leaf(empty, zeros, 0, ratio=1), False),
+        ("zeros with a code", leaf(empty, [*zeros[1:], 1], 0), False),
+        ("zeros with other indices", leaf([i + 1 for i in empty], zeros, 0), False),
     ]
+    if bits == 1:
+        cases.append(("ratio without levels", leaf(up, codes, one, ratio=1), False))
     if k > 1:
         cases += [
-            ("duplicate index", leaf_of([up[0], *up[:-1]], codes, one), False),
-            ("duplicate last index", leaf_of([*up[:-1], up[-2]], codes, one), False),
-            ("unsorted", leaf_of(up[::-1], codes, one), False),
+            ("duplicate index", leaf([up[0], *up[:-1]], codes, one), False),
+            ("duplicate last index", leaf([*up[:-1], up[-2]], codes, one), False),
+            ("unsorted", leaf(up[::-1], codes, one), False),
         ]
     for bit in range(-12 * k % 8):
-        cases.append(
-            (f"index padding {bit}", leaf_of(up, codes, one, index_padding=1 << bit), False)
-        )
-    for bit in range(-2 * k % 8):
-        cases.append((f"code padding {bit}", leaf_of(up, codes, one, code_padding=1 << bit), False))
-        cases.append(
-            (f"zeros, code padding {bit}", leaf_of(empty, zeros, 0, code_padding=1 << bit), False)
-        )
+        padded = leaf(up, codes, one, index_padding=1 << bit)
+        cases.append((f"index padding {bit}", padded, False))
+    for bit in range(-bits * k % 8):
+        cases.append((f"code padding {bit}", leaf(up, codes, one, code_padding=1 << bit), False))
+        padded = leaf(empty, zeros, 0, code_padding=1 << bit)
+        cases.append((f"zeros, code padding {bit}", padded, False))
     return cases
-
-
-def with_first_chunk(leaf: bytes, k: int) -> bytes:
-    """A payload that is canonical but for its first chunk, which is this."""
-    return leaf + random_payload(1, codec=codec_of(k)).to_bytes()[len(leaf) :]
 
 
 def _tree() -> object:
     """A payload whose chunk 1 is bad, and the proof that it stands under the root."""
-    bad = next(leaf for name, leaf, _ in cases_of(3) if name == "duplicate index")
+    bad = next(leaf for name, leaf, _ in cases_of(2, 3) if name == "duplicate index")
     payload = random_payload(1)
     leaves = payload.leaves()
     leaves[1] = bad
@@ -121,11 +120,15 @@ def _hexed(data: bytes) -> str:
 def render() -> str:
     """The file's text as it must be committed."""
     cases = [
-        {"name": f"k = {k}: {name}", "leaf": _hexed(leaf), "kept": k, "canonical": canonical}
-        for k in KS
-        for name, leaf, canonical in cases_of(k)
+        (f"{bits} bits, k = {k}: {name}", _hexed(leaf), bits, k, canonical)
+        for bits, k in SHAPES
+        for name, leaf, canonical in cases_of(bits, k)
     ]
-    return json.dumps({"cases": cases, "tree": _tree()}, indent=1, sort_keys=True) + "\n"
+    # In columns: a Solidity test reads each with one call.
+    names = ("name", "leaf", "bits", "kept", "canonical")
+    columns = dict(zip(names, zip(*cases, strict=True), strict=True))
+    document = {"cases": columns, "size": CHUNK, "tree": _tree()}
+    return json.dumps(document, indent=1, sort_keys=True) + "\n"
 
 
 if __name__ == "__main__":

@@ -11,9 +11,11 @@ import {Submission} from "./ISubmission.sol";
 /// A game descends through levels. Each level is a binary sha-256 tree (`MerkleSha256`) in which the challenger looks for
 /// the first leaf that is wrong; everything before it is agreed then. One list shows the 2^k nodes that stand k =
 /// min(5, depth) levels below the disputed one; the challenger picks one of them. A list under a node is what it is,
-/// whoever sends it: it needs no signature, is posted once, and serves all games. So does the root of a further level: said
-/// by the defendant (fresh) or read out of the disputed leaf (committed), it stands for this claim and path for ever. What
-/// the challenger picks counts only by its own hand or signature.
+/// whoever sends it: it needs no signature, is posted once, and serves all games. The root of a further level is read out
+/// of the disputed leaf (committed) or said by the defendant (fresh); what shows it, a preimage or a signature that names
+/// claim and path but no game, anyone can bring to every game that comes the same way. Each game stands for itself: roots
+/// that contradict each other in two games help nobody, as each of them must end in the same disputed leaf. What the
+/// challenger picks counts only by its own hand or signature.
 ///
 /// A picked leaf past the leaves of its level ends the game: the challenger wins, as those places must hold 0.
 ///
@@ -80,7 +82,7 @@ interface IDisputes {
     /// @notice All nodes k levels below `node`, from the left; 2^k = children.length. Good for every game. Empty
     /// if another game showed them.
     event ListPosted(bytes32 indexed game, bytes32 indexed node, bytes32[] children, uint64 lastBlock);
-    /// @notice The root of a level of a claim, for every game that comes this way. `preimage` of a committed level.
+    /// @notice The root of a level of a claim, as this game has it. `preimage` of a committed level.
     event LevelEntered(bytes32 indexed game, bytes32 indexed path, bytes32 root, bytes preimage);
     /// @notice The judge was asked and has not decided yet.
     event Deciding(bytes32 indexed game);
@@ -121,9 +123,6 @@ interface IDisputes {
     error NothingThere(uint64 index, uint64 count);
     /// @notice The last leaf of the fresh level is not the one that the level above ended in.
     error WrongLastLeaf(bytes32 leaf);
-    /// @notice Another game said this level's root: `enterKnown`.
-    error AlreadyEntered(bytes32 path, bytes32 root);
-    error NotEntered(bytes32 path);
     error WrongLevelKind(LevelKind kind);
     /// @notice The judge's levels need more lists than a bond covers, or have no leaf.
     error InvalidLevel(uint8 level, uint64 count);
@@ -145,7 +144,7 @@ interface IDisputes {
     function enterCommitted(bytes32 game, Position calldata position, bytes calldata preimage) external;
 
     /// @notice The defendant's way into a fresh level. By itself, by its operator of the current round, or by anyone with
-    /// the signature of either.
+    /// the signature of either, which serves in every game at this path while its signer may sign.
     /// @param root Of a tree with `position.count` leaves, the last of which is `position.node`.
     /// @param proof Siblings of the last leaf, bottom-up.
     /// @param sig 65 bytes over `freshDigest`; empty if the caller is the defendant or its operator.
@@ -156,9 +155,6 @@ interface IDisputes {
         bytes32[] calldata proof,
         bytes calldata sig
     ) external;
-
-    /// @notice The defendant's way into a level whose root another game said since the pick (`rootOf`). Anyone.
-    function enterKnown(bytes32 game, Position calldata position) external;
 
     /// @notice The challenger's move: of the nodes of the list, the first that is wrong. By itself, or by anyone with its
     /// signature.
@@ -196,9 +192,6 @@ interface IDisputes {
     /// @notice Whether the list 2^k wide under a node was posted lately, so that it is the challenger's turn at once. Lists
     /// are remembered in a fixed number of places: an old one may have to be posted (and paid) again.
     function isPosted(bytes32 node, uint256 k) external view returns (bool);
-
-    /// @notice Root of the next level at a path, 0 if nobody said it yet.
-    function rootOf(bytes32 path) external view returns (bytes32);
 
     /// @notice The path of a position that is not entered: keccak256(abi.encode(claim, level, picks)), picks of `level` and
     /// below being 0.

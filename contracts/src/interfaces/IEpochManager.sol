@@ -56,6 +56,15 @@ interface IEpochManager {
         bytes32 root;
     }
 
+    /// @notice The part of an epoch's `Terms` that the data of a submission is judged by.
+    struct DataTerms {
+        bytes32 specHash;
+        bytes32 datasetRoot;
+        uint64 trainSamples;
+        uint32 samplesPerRound;
+        uint8 datasetDepth;
+    }
+
     /// @notice A validator's attestation, opened.
     struct Ballot {
         uint32 slot;
@@ -235,6 +244,15 @@ interface IEpochManager {
 
     /// @notice A round's recorded beacon; 0 if there is none.
     function beacon(uint64 round, uint8 purpose) external view returns (bytes32);
+    /// @notice What every judge of a round asks, in one call. Reverts during a pause.
+    /// @return block_ As `blockNumber`.
+    /// @return current The current epoch.
+    /// @return epoch The round's epoch.
+    /// @return assignment The round's recorded assignment beacon; 0 if there is none.
+    function judgedBy(uint64 round)
+        external
+        view
+        returns (uint64 block_, uint64 current, uint64 epoch, bytes32 assignment);
     /// @notice The block that a round's beacon is taken from; 0 while not fixed.
     function beaconTarget(uint64 round, uint8 purpose) external view returns (uint64);
 
@@ -272,6 +290,10 @@ interface IEpochManager {
 
     /// @notice The terms of an epoch; all 0 for epoch 0. Of an epoch that began, or is the next, they never change.
     function termsAt(uint64 epoch) external view returns (Terms memory);
+    /// @notice `termsAt`, as far as data is judged by it.
+    function dataTermsAt(uint64 epoch) external view returns (DataTerms memory);
+    /// @notice `termsAt`, as far as chunks of a payload are judged by it.
+    function codecTermsAt(uint64 epoch) external view returns (bytes32 specHash, uint16 chunk, uint8 bits);
     /// @notice The spec's hash in an epoch.
     function specHashAt(uint64 epoch) external view returns (bytes32);
     /// @notice All terms, oldest first.

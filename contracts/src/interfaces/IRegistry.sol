@@ -92,6 +92,9 @@ interface IRegistry {
     /// @notice Who holds a slot in an epoch; 0 if nobody.
     function slotAccount(Role role, uint32 slot, uint64 epoch) external view returns (address);
 
+    /// @notice Who holds the slots of a role in an epoch, by slot; 0 where nobody does.
+    function slotAccounts(Role role, uint64 epoch) external view returns (address[] memory);
+
     /// @notice Which slot an account holds in an epoch.
     /// @return role None without slot.
     /// @return slot The slot, 0 without one.

@@ -112,6 +112,9 @@ struct Params {
     uint32 answerBlocks;
     /// A state root enters a submission's trace after every so many inner steps.
     uint32 traceEvery;
+    /// Values in a full chunk of a payload, and bits of a value's code: 1, 2, 4 or 8.
+    uint16 codecChunk;
+    uint8 codecBits;
     uint128 gameBond;
     /// Paid to the defendant by the challenger's bond for every list that it makes it post.
     uint128 moveTariff;
@@ -133,6 +136,8 @@ struct Terms {
     uint32 steps;
     uint32 traceEvery;
     uint8 datasetDepth;
+    uint16 codecChunk;
+    uint8 codecBits;
     bytes32 specHash;
     /// Decides games about a computation: the committee, or an arithmetic judge.
     address judge;

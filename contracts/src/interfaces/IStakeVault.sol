@@ -80,6 +80,9 @@ interface IStakeVault {
     /// @notice Active stake now, which counts from the next epoch's snapshot.
     function activeOf(address account) external view returns (uint256);
 
+    /// @notice Active and unbonding stake together: what a verdict takes a fraction of.
+    function stakeOf(address account) external view returns (uint256);
+
     /// @notice The account's unbonding bucket.
     /// @return amount In base units.
     /// @return unlockTime It can be withdrawn after this time; 0 without amount.
@@ -92,6 +95,9 @@ interface IStakeVault {
     /// @dev Exact for every epoch from current - epochsKnown on, and for older ones as far as the account's changes did not
     /// write over them; reverts (EpochForgotten) where it does not know.
     function stakeAt(address account, uint64 epoch) external view returns (uint256);
+
+    /// @notice `stakeAt` of several accounts.
+    function stakesAt(address[] calldata accounts, uint64 epoch) external view returns (uint256[] memory stakes);
 
     /// @notice So many epochs before the current one the vault can answer for: ceil(unbondingS / epoch) + 1.
     /// @dev Whoever needs the stakes of an epoch (settlement, evidence, a game's votes) is done within `unbondingS` of its end.

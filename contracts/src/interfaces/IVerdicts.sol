@@ -9,6 +9,7 @@ enum Fault {
     WrongData,
     LocalState,
     BadEncoding,
+    // From here on: at the end of a game.
     /// As a committee found it.
     NativeComputation,
     /// As an arithmetic judge found it.
@@ -24,9 +25,12 @@ enum Fault {
 /// new fraction of the whole: an accomplice who proves a small fault shields nobody from a grave one, nor gets any of its
 /// bounty. Each verdict rounds down: together they never take more than the gravest fraction, and less than one base unit
 /// a verdict below it. A bounty is kept to 50 significant bits, rounded down; what that leaves is burned too.
-/// A bounty goes to the earliest challenge *commit* that won, and is paid once no earlier one can win any more. A
-/// challenge of another kind never gets it, however early. Blocks are counted by the run's clock.
-/// Token balance = bounties not paid yet, to the unit (donations apart).
+/// A bounty goes to the earliest challenge *commit* that won, and is paid once no earlier one can win any more: when an
+/// earlier one must have been revealed, and, of the kinds that take a game, no game against the offender is open or the
+/// longest game is over after that. So no game need be noted here, and one that opens later holds up a bounty to a bound
+/// that nobody can move. A challenge of another kind never gets it, however early. Blocks are counted by the run's clock.
+/// Token balance = bounties and credits not paid yet, to the unit (donations apart); nothing else keeps their sum, which
+/// would cost every proof a word.
 interface IVerdicts {
     /// @notice The gravest verdict on an account in a round.
     struct Verdict {
@@ -38,7 +42,7 @@ interface IVerdicts {
         uint256 bounty;
         /// Block of the winner's commit; 0 if no bounty is held.
         uint64 committedBlock;
-        /// The bounty can be paid after this block; 0 if none is held.
+        /// The bounty can be paid after this block, as things stand; 0 if none is held.
         uint64 payableAfter;
     }
 
@@ -57,8 +61,6 @@ interface IVerdicts {
     event BountyCredited(uint64 indexed round, address indexed offender, address indexed hunter, uint256 amount);
     event BountyPaid(uint64 indexed round, address indexed offender, address indexed hunter, uint256 amount);
     event CreditWithdrawn(address indexed hunter, uint256 amount);
-    /// @notice Bounties of an account's round that were committed after `committedBlock` wait for the end of `lastBlock`.
-    event Awaited(uint64 indexed round, address indexed offender, uint64 committedBlock, uint64 lastBlock);
     /// @notice A duty was missed that costs a fixed sum and no exclusion.
     event Fined(address indexed account, address indexed by, uint256 taken, address indexed bountyTo, uint256 bounty);
 
@@ -77,11 +79,6 @@ interface IVerdicts {
     /// @param hunter Who proved it.
     /// @param committedBlock Block of its commit.
     function convict(Fault kind, address offender, uint64 round, address hunter, uint64 committedBlock) external;
-
-    /// @notice Tells that a challenge committed at `committedBlock` may still win against an account's round until
-    /// `lastBlock`: a bounty of a later commit waits so long.
-    /// @dev Only Disputes, when a game opens. Of several open games the earliest commit and the latest end count.
-    function await(address offender, uint64 round, uint64 committedBlock, uint64 lastBlock) external;
 
     /// @notice Takes a fixed sum for a missed duty, without suspension. Never reverts for its callers.
     /// @dev Only DataRequests and Committee.
@@ -106,6 +103,6 @@ interface IVerdicts {
     /// @notice Fraction of the stake that a fault costs, in 1/10,000, and the most that its bounty comes to.
     function penaltyOf(Fault kind) external view returns (uint16 bps, uint256 mostBounty);
 
-    /// @notice Bounties and credits held: the contract's token balance, donations apart.
+    /// @notice Bounties and credits held: the contract's token balance.
     function bountiesHeld() external view returns (uint256);
 }

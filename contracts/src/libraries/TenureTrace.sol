@@ -43,6 +43,17 @@ library TenureTrace {
         self.head = uint256(note_) << NOTE_SHIFT | uint256(until) << UNTIL_SHIFT | kept;
     }
 
+    /// @notice `rename` and `end` in one, without a note.
+    function endAs(Trace storage self, uint160 holder, uint64 until) internal {
+        uint256 since = self.head & (EPOCH_MASK << SINCE_SHIFT);
+        self.head = uint256(until) << UNTIL_SHIFT | since | holder;
+    }
+
+    /// @notice Replaces the holder of the newest tenure, whether it ended or not.
+    function rename(Trace storage self, uint160 holder) internal {
+        self.head = self.head >> SINCE_SHIFT << SINCE_SHIFT | holder;
+    }
+
     /// @notice What was noted at the end of the newest tenure.
     function note(Trace storage self) internal view returns (uint16) {
         // forge-lint: disable-next-line(unsafe-typecast)

@@ -6,6 +6,8 @@ import {Terms} from "../interfaces/IRun.sol";
 /// @title What terms must hold, and which ones apply
 library TermsLib {
     uint8 private constant MOST_DEPTH = 63;
+    /// What an index of 12 bits reaches.
+    uint16 private constant MOST_CHUNK = 4096;
 
     /// @notice Names the first contradiction in terms; empty if there is none.
     function flaw(Terms memory terms) internal pure returns (string memory) {
@@ -16,6 +18,11 @@ library TermsLib {
         }
         if (terms.steps == 0) return "steps";
         if (terms.traceEvery == 0) return "traceEvery";
+        if (terms.codecChunk == 0 || terms.codecChunk > MOST_CHUNK) return "codecChunk";
+        // A power of two up to 8.
+        if (terms.codecBits == 0 || terms.codecBits > 8 || terms.codecBits & (terms.codecBits - 1) != 0) {
+            return "codecBits";
+        }
         return "";
     }
 

@@ -12,6 +12,8 @@ library Weights {
 
     /// @notice keccak256 over the keccak256 of each chunk; the last chunk may be short.
     /// @dev In free memory: the chunks' hashes one after the other, and the chunk that is hashed behind them.
+    // The quotient is a number of chunks, rounded up on purpose.
+    // slither-disable-next-line divide-before-multiply
     function root(bytes calldata weights) internal pure returns (bytes32 hash) {
         assembly ("memory-safe") {
             let hashes := mload(0x40)

@@ -322,8 +322,6 @@ abstract contract GamesTest is RunTest {
         if (turnOf(game) == IDisputes.Turn.DefendantPosts) {
             if (disputes.isPosted(p.node, listDepth(p))) disputes.postList(game, p, new bytes32[](0));
             else disputes.postList(game, p, listBelow(leavesOf(w, p), p));
-        } else if (disputes.rootOf(disputes.pathOf(p)) != 0) {
-            disputes.enterKnown(game, p);
         } else if (p.level == 1) {
             enterFresh(game, p, leavesOf(w, p));
         } else {

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 pragma solidity 0.8.37;
 
+import {IEpochManager} from "../../src/interfaces/IEpochManager.sol";
+import {Position} from "../../src/interfaces/IJudge.sol";
 import {CellNode, Leaf, Node, WeightsOpening} from "../../src/interfaces/ISettlement.sol";
 import {Submission} from "../../src/interfaces/ISubmission.sol";
 import {Assignment} from "../../src/libraries/Assignment.sol";
 import {EpochTrace} from "../../src/libraries/EpochTrace.sol";
+import {EvidenceLib} from "../../src/libraries/EvidenceLib.sol";
 import {MerkleSha256} from "../../src/libraries/MerkleSha256.sol";
+import {PositionLib} from "../../src/libraries/PositionLib.sol";
 import {RunLib} from "../../src/libraries/RunLib.sol";
 import {SettlementTree} from "../../src/libraries/SettlementTree.sol";
 import {SubmissionLib} from "../../src/libraries/SubmissionLib.sol";
@@ -83,6 +87,34 @@ contract Libraries {
         returns (bytes32, uint256)
     {
         return SettlementTree.climbCells(exists, slot, value, siblings);
+    }
+
+    /// @dev As evidence comes: words, bytes, a list and a list of what has offsets of its own.
+    function evidenceHash(
+        bytes32,
+        Submission calldata,
+        bytes calldata,
+        uint256,
+        bytes32[] calldata,
+        IEpochManager.Ballot[] calldata
+    ) external pure returns (bytes32) {
+        return EvidenceLib.hash(1 << 14 | 1 << 16 | 1 << 17);
+    }
+
+    function stateOf(bytes32, Position calldata position) external pure returns (bytes32) {
+        return PositionLib.stateOf(position);
+    }
+
+    function loadPosition(Position calldata position) external pure returns (Position memory) {
+        return PositionLib.load(position);
+    }
+
+    function encodePosition(bytes32 game, Position memory position, uint8 turn, uint64 lastBlock)
+        external
+        pure
+        returns (bytes memory)
+    {
+        return PositionLib.encode(game, position, turn, lastBlock);
     }
 
     function push(uint64 key, uint208 value) external {

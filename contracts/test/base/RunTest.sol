@@ -111,6 +111,8 @@ abstract contract RunTest is Test {
         p.answerTurnBlocks = 3;
         p.answerBlocks = 10;
         p.traceEvery = 2;
+        p.codecChunk = 64;
+        p.codecBits = 2;
         p.gameBond = 10 ether;
         p.moveTariff = 0.5 ether;
         p.clockBlocks = 40;

@@ -12,6 +12,8 @@ import {RunTest} from "../base/RunTest.sol";
 
 /// @notice Objective faults, their bonds and their bounties: invariants 1, 4 and 9. Hunters commit, reveal, copy each
 /// other and forget; an accomplice proves the lighter fault first; everybody tries the same against an honest miner.
+/// forge-config: default.invariant.check_interval = 5
+/// forge-config: long.invariant.check_interval = 25
 contract VerdictsInvariantsTest is FaultsTest, InvariantTest {
     /// What a hunter knows, in the order of its gravity.
     uint256 private constant EVIDENCE = 4;
@@ -168,14 +170,17 @@ contract VerdictsInvariantsTest is FaultsTest, InvariantTest {
         if (ok) _open[account][evidence] = 0;
     }
 
-    /// @dev A game ends against the liar, or one opened that may.
-    function actGame(uint8 who, uint8 early, bool convicts) external logged {
+    /// @dev A game ends against the liar, or one opens or ends that may.
+    function actGame(uint8 who, uint8 early, uint8 what) external logged {
         uint64 committed = epochs.blockNumber() - early % 20;
+        bool opens = what % 3 == 1 && vault.locksOf(miner.account) == 0;
         vm.prank(address(disputes));
-        if (convicts && early % 3 == 0) {
+        if (what % 3 == 0) {
             verdicts.convict(Fault.NativeComputation, miner.account, ROUND, _hunters[who % 3], committed);
+        } else if (opens) {
+            vault.lock(miner.account);
         } else {
-            verdicts.await(miner.account, ROUND, committed, epochs.blockNumber() + early % 50);
+            vault.unlock(miner.account);
         }
     }
 

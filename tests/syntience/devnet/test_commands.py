@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from protocol.ids import Epoch
@@ -36,6 +37,16 @@ def test_command_of__an_honest_miner__is_what_an_operator_types() -> None:
 
 def test_command_of__a_cheat__names_its_behaviour() -> None:
     assert value(command_of(CHEAT, SCENE), "--behaviour") == "wrong-data"
+
+
+def test_command_of__disputes__is_said_to_honest_hunters_alone() -> None:
+    disputed = replace(SCENE, disputes=True)
+    false = replace(HUNTER, behaviour="false-game")
+    assert "--disputes" in command_of(HUNTER, disputed)
+    assert "--disputes" not in command_of(HUNTER, SCENE)
+    assert "--disputes" not in command_of(FIRST, disputed)
+    assert "--disputes" not in command_of(false, disputed)
+    assert value(command_of(false, disputed), "--behaviour") == "false-game"
 
 
 def test_command_of__forever__has_no_last_epoch() -> None:

@@ -22,6 +22,17 @@ def test_cast_players__a_devnet__has_everybody_once() -> None:
     assert len(keys) == 2 * len(players) - 1  # a hunter has one key
 
 
+def test_cast_players__rogues__come_after_the_honest_of_their_part() -> None:
+    players = cast_players(settings(rogue_validators=("overpay",), rogue_hunters=("false-game",)))
+    assert [(player.name, player.behaviour) for player in players[2:]] == [
+        ("validator-1", "honest"),
+        ("validator-2", "honest"),
+        ("validator-3", "overpay"),
+        ("hunter-1", "honest"),
+        ("hunter-2", "false-game"),
+    ]
+
+
 def test_cast_players__the_same_seed__gives_the_same_keys() -> None:
     again = cast_players(settings())
     other = cast_players(settings(seed=8))

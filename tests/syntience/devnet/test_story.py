@@ -19,9 +19,11 @@ from ledger.event_types import (
     SettlementFinalised,
 )
 from protocol.ids import Address, Epoch, Hash32, Round, Slot
-from syntience.devnet.story import Names, tell
+from syntience.devnet.game_story import GameStory
+from syntience.devnet.names import Names
+from syntience.devnet.story import tell
 from syntience.table import EventLine
-from tests.specs import some_hash, tokens
+from tests.specs import SPEC, some_hash, tokens
 from tests.syntience.devnet.stage import CHEAT, FIRST, HONEST, HUNTER, PLAYERS
 from tests.syntience.views import address
 
@@ -30,7 +32,7 @@ NAMES = Names(PLAYERS)
 
 
 def lines(*events: Event) -> list[EventLine]:
-    return tell(events, NAMES, accepted={Round(3): (5, 8)})
+    return tell(events, NAMES, accepted={Round(3): (5, 8)}, games=GameStory(NAMES, SPEC.inner))
 
 
 def claimed(account: Address, amount: float) -> Claimed:

@@ -1,0 +1,248 @@
+"""Sizes, errors and speed of the payload codec, each beside what it is held against, from one run.
+
+Sizes and errors come from pseudo-gradients of a real run: a Llama of 1.4 million parameters on real text. Speed comes from normal
+values in square tiles, against torch's own top-k, one pass of reading and one of reading and writing, on one thread.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from math import comb, log2
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from protocol.spec import CodecSpec, InnerSpec, ModelSpec, OuterSpec
+from scripts.bench.figures import Figure, table, write_json
+from syntience import corpus, documents
+from training import kernels
+from training.aggregate import aggregate
+from training.codec import Payload
+from training.dataset import TokenDataset
+from training.inner import train_round
+from training.layout import ChunkLayout, FlatLayout, cut
+from training.local_state import LocalState
+from training.parameters import initial_parameters, parameter_count
+from training.prepare import prepare_dataset
+from training.roots import state_root
+from training.threads import pin_threads
+
+CODEC = CodecSpec(version=2, chunk=4096, k=64, bits=2, feedback="0.95")
+MODEL = ModelSpec(
+    vocab_size=1024,
+    hidden_size=160,
+    intermediate_size=432,
+    layers=4,
+    heads=5,
+    kv_heads=5,
+    context=128,
+    rope_theta="10000",
+    norm_eps="0.00001",
+    tie_embeddings=True,
+    init_seed=1,
+)
+INNER = InnerSpec(
+    steps=10,
+    batch=8,
+    learning_rate="0.003",
+    beta1="0.9",
+    beta2="0.95",
+    epsilon="0.00000001",
+    weight_decay="0.1",
+    grad_clip="1",
+    trace_every=10,
+)
+OUTER = OuterSpec(alpha="1", top_g=2, newcomer_slots=0)
+WORKERS, ROUNDS, WARM = 2, 8, 3
+REPEATS = 5
+
+
+def main() -> None:
+    """Measures, prints, and ends with status 1 if a goal is missed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, help="a text, or a folder of texts, to train on")
+    parser.add_argument("--json", type=Path, help="where to write the figures")
+    options = parser.parse_args()
+    pin_threads(1)
+    figures = [*_sizes(options.data), *(f for m in (1, 10, 100) for f in _speed(m))]
+    print(table(figures))
+    if options.json:
+        write_json(options.json, figures)
+    raise SystemExit(0 if all(figure.holds for figure in figures) else 1)
+
+
+# ---------------------------------------------------------------- sizes and errors
+
+
+def _sizes(text: Path | None) -> Iterator[Figure]:
+    print(
+        f"training {parameter_count(MODEL):,} parameters for {ROUNDS} rounds of {WORKERS} workers"
+    )
+    sent = _pseudo_gradients(text)
+    size = sum(len(payload.to_bytes()) for _, payload in sent)
+    dense = 4 * parameter_count(MODEL) * len(sent)
+    yield Figure(
+        name="times smaller than fp32", value=dense / size, goal=215, unit="×", at_least=True
+    )
+    ours = _relative([(values[p.positions], p.values) for values, p in sent])
+    theirs = _relative([_uniform_four_levels(values, p) for values, p in sent])
+    print(f"relative error of kept values: {ours:.4f}, uniform four levels {theirs:.4f}")
+    yield Figure(
+        name="relative error / uniform four levels", value=ours / theirs, goal=0.65, unit=""
+    )
+    yield Figure(name="index cost / log2 C(n, k)", value=_index_cost(sent), goal=1.03, unit="")
+
+
+def _pseudo_gradients(text: Path | None) -> list[tuple[NDArray[np.float32], Payload]]:
+    """(what was compressed, the payload) of every worker and round after the first few."""
+    with tempfile.TemporaryDirectory() as folder:
+        texts = documents.load_documents(text) if text else _default_corpus()
+        prepare_dataset(
+            texts,
+            Path(folder) / "data",
+            vocab_size=MODEL.vocab_size,
+            context=MODEL.context,
+            heldout_fraction=0.05,
+            name="bench",
+        )
+        dataset = TokenDataset.open(Path(folder) / "data")
+        rng = np.random.default_rng(1)
+        params, locals_ = initial_parameters(MODEL), [LocalState.zeros(MODEL)] * WORKERS
+        sent = []
+        for round_ in range(ROUNDS):
+            payloads, losses = [], []
+            for worker in range(WORKERS):
+                chosen = rng.integers(0, dataset.spec.train_samples, INNER.steps * INNER.batch)
+                done = train_round(
+                    params=params,
+                    local=locals_[worker],
+                    samples=dataset.samples(chosen.tolist()).reshape(INNER.steps, INNER.batch, -1),
+                    model=MODEL,
+                    inner=INNER,
+                    codec=CODEC,
+                    initial_root=state_root(params),
+                )
+                locals_[worker] = done.local_out
+                payloads.append(done.payload)
+                losses.append(done.mean_loss)
+                if round_ >= WARM:
+                    # What is left of the feedback and what was sent are together what was compressed.
+                    flat = done.payload.layout.flat.flatten(done.local_out.e)
+                    sent.append((flat + done.payload.dense_flat(), done.payload))
+            params = aggregate(params, payloads, OUTER)
+            print(f"  round {round_ + 1}: loss {sum(losses) / WORKERS:.3f}", flush=True)
+    return sent
+
+
+def _default_corpus() -> list[str]:
+    return corpus.fetch_default_corpus(Path.home() / ".cache" / "syntience")
+
+
+def _relative(pairs: list[tuple[NDArray[np.float32], NDArray[np.float32]]]) -> float:
+    error = sum(float(np.sum((exact - sent).astype(np.float64) ** 2)) for exact, sent in pairs)
+    whole = sum(float(np.sum(exact.astype(np.float64) ** 2)) for exact, _ in pairs)
+    return float((error / whole) ** 0.5)
+
+
+def _uniform_four_levels(
+    values: NDArray[np.float32], payload: Payload
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """The reference's quantiser: four bins over six deviations around each tensor's mean, each sent as its bin's mean."""
+    exact = values[payload.positions]
+    sent = np.empty_like(exact)
+    for first, last in payload.layout.tensor_chunks.values():
+        part = slice(*payload.layout.entry_starts[[first, last]].tolist())
+        centred = exact[part] - exact[part].mean()
+        step = 6.0 * max(float(centred.std()), 1e-30) / 4
+        bins = np.clip(np.rint(centred / step) + 2, 0, 3).astype(np.int64)
+        for level in range(4):
+            if (bins == level).any():
+                sent[part][bins == level] = exact[part][bins == level].mean()
+    return exact, sent
+
+
+def _index_cost(sent: list[tuple[NDArray[np.float32], Payload]]) -> float:
+    """What the gaps cost: the payload without header, signs and levels would carry only them (and the scales)."""
+    layout = sent[0][1].layout
+    ideal = sum(
+        log2(comb(int(values), int(k)))
+        for values, k in zip(layout.sizes, layout.table["k"], strict=True)
+    )
+    spent = 0.0
+    for _, payload in sent:
+        ones = np.ones_like(payload.scales)
+        bare = replace(
+            payload,
+            layout=cut(layout.flat, replace(CODEC, bits=1)),
+            codes=payload.codes & np.uint8(1),
+            scales=ones,
+            ratios=np.zeros_like(payload.ratios),
+        )
+        spent += 8 * len(bare.to_bytes()) - layout.entries
+    return spent / (ideal * len(sent))
+
+
+# ---------------------------------------------------------------- speed
+
+
+def _speed(millions: int) -> Iterator[Figure]:
+    edge = 64 * round((millions * 1_000_000) ** 0.5 / 64)
+    flat = FlatLayout(shapes={"w": (edge, edge)}, offsets={"w": 0}, size=edge * edge)
+    layout = cut(flat, CODEC)
+    values = np.random.default_rng(1).standard_normal(flat.size, np.float32)
+    rows = torch.from_numpy(values).view(-1, CODEC.chunk)
+    name = f"{millions} M values"
+
+    reading = _best(lambda: float(values.sum()))
+    topk = _best(lambda: torch.topk(rows.abs(), CODEC.k, dim=1), 2)
+    before = _peak_mib()
+    selecting = _best(lambda: kernels.select(values, layout))
+    encoding = _best(lambda: _encode(values, layout))
+    data = kernels.pack(layout, kernels.encode(values, layout))
+    total = np.zeros(flat.size, np.float32)
+    ones = np.ones(layout.chunks, np.float32)
+    writing = _best(lambda: np.add(total, np.float32(1.0), out=total))
+    decoding = _best(
+        lambda: kernels.add(total, layout, kernels.unpack(data, layout), ones, np.float32(0))
+    )
+    extra = _peak_mib() - before - total.nbytes / 2**20
+    print(
+        f"{name}: read {reading:.1f} ms, torch.topk {topk:.1f}, select {selecting:.1f}, encode {encoding:.1f};"
+        f" read and write {writing:.1f}, decode and add {decoding:.1f}"
+    )
+    yield Figure(name=f"encode / torch.topk, {name}", value=encoding / topk, goal=0.5, unit="")
+    yield Figure(name=f"select / read, {name}", value=selecting / reading, goal=3.5, unit="")
+    yield Figure(
+        name=f"decode and add / read and write, {name}", value=decoding / writing, goal=4, unit=""
+    )
+    if millions == 100:
+        yield Figure(name=f"extra memory, {name}", value=extra, goal=2048, unit="MiB")
+
+
+def _encode(values: NDArray[np.float32], layout: ChunkLayout) -> bytes:
+    return kernels.pack(layout, kernels.encode(values, layout))
+
+
+def _best(work: Callable[[], object], repeats: int = REPEATS) -> float:
+    """The shortest of several runs, in milliseconds."""
+    best = float("inf")
+    for _ in range(repeats):
+        start = time.perf_counter()
+        work()
+        best = min(best, time.perf_counter() - start)
+    return best * 1e3
+
+
+def _peak_mib() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,177 @@
+"""The codec's hot loops in C, built on first use with whatever compiler is there, and their typed doors.
+
+The same bits on every processor (kernels/codec.c says why); a processor without AVX-512 or AVX2 is only slower. The library is
+built once and kept under a name that holds the source's digest, so that another version is never loaded by mistake.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from training.errors import PayloadError, TrainingDiverged
+from training.kernels.build import library_path
+from training.layout import ChunkLayout
+
+_NOT_FINITE, _NO_MEMORY = -1, -2
+
+
+@lru_cache(maxsize=1)
+def _library() -> ctypes.CDLL:
+    library = ctypes.CDLL(str(library_path()))
+    library.syn_pack.restype = ctypes.c_int64
+    library.syn_pack_limit.restype = ctypes.c_int64
+    library.syn_add.restype = None
+    library.syn_canonical.restype = None
+    return library
+
+
+def _pointer(array: np.ndarray) -> ctypes.c_void_p:
+    if not array.flags.c_contiguous:
+        raise ValueError("a kernel takes contiguous arrays only")
+    return ctypes.c_void_p(array.ctypes.data)
+
+
+def select(flat: NDArray[np.float32], layout: ChunkLayout) -> NDArray[np.uint16]:
+    """(E,) ascending positions inside each chunk of its k largest magnitudes; of equal ones the lowest are kept."""
+    indices = np.empty(layout.entries, np.uint16)
+    failed = _library().syn_select(
+        _pointer(_checked(flat, layout)),
+        _pointer(layout.table),
+        ctypes.c_int64(layout.chunks),
+        _pointer(layout.entry_starts),
+        _pointer(indices),
+    )
+    _raise_for(failed)
+    return indices
+
+
+def encode(
+    flat: NDArray[np.float32], layout: ChunkLayout
+) -> tuple[NDArray[np.uint16], NDArray[np.uint8], NDArray[np.float32], NDArray[np.uint8]]:
+    """Indices (E,), codes (E,), scales (C,) and ratios (C,) of a flat vector. Raises TrainingDiverged if it is not finite."""
+    indices = np.empty(layout.entries, np.uint16)
+    codes = np.empty(layout.entries, np.uint8)
+    scales = np.empty(layout.chunks, np.float32)
+    ratios = np.empty(layout.chunks, np.uint8)
+    bounds = np.array([0, *(last for _, last in layout.tensor_chunks.values())], np.int64)
+    failed = _library().syn_encode(
+        _pointer(_checked(flat, layout)),
+        _pointer(layout.table),
+        _pointer(layout.entry_starts),
+        _pointer(bounds),
+        ctypes.c_int64(len(bounds) - 1),
+        ctypes.c_int(layout.bits),
+        _pointer(indices),
+        _pointer(codes),
+        _pointer(scales),
+        _pointer(ratios),
+    )
+    _raise_for(failed)
+    return indices, codes, scales, ratios
+
+
+def add(
+    flat: NDArray[np.float32],
+    layout: ChunkLayout,
+    update: tuple[NDArray[np.uint16], NDArray[np.uint8], NDArray[np.float32], NDArray[np.uint8]],
+    factors: NDArray[np.float32],
+    floor: np.float32,
+) -> None:
+    """flat[position] += scale * level * factor of the chunk, signed; products below `floor` count as 0."""
+    indices, codes, scales, ratios = update
+    _library().syn_add(
+        _pointer(_checked(flat, layout)),
+        _pointer(layout.table),
+        ctypes.c_int64(layout.chunks),
+        _pointer(layout.entry_starts),
+        ctypes.c_int(layout.bits),
+        _pointer(indices),
+        _pointer(codes),
+        _pointer(scales),
+        _pointer(ratios),
+        _pointer(factors),
+        ctypes.c_float(float(floor)),
+    )
+
+
+def canonical(
+    layout: ChunkLayout,
+    update: tuple[NDArray[np.uint16], NDArray[np.uint8], NDArray[np.float32], NDArray[np.uint8]],
+) -> bytes:
+    """The fixed-width form of an update, leaf after leaf."""
+    out = np.empty(layout.canonical_bytes, np.uint8)
+    _library().syn_canonical(
+        _pointer(layout.table),
+        ctypes.c_int64(layout.chunks),
+        ctypes.c_int(layout.bits),
+        *(_pointer(array) for array in update),
+        _pointer(out),
+    )
+    return out.tobytes()
+
+
+def pack(
+    layout: ChunkLayout,
+    update: tuple[NDArray[np.uint16], NDArray[np.uint8], NDArray[np.float32], NDArray[np.uint8]],
+) -> bytes:
+    """The entropy-coded form of an update."""
+    library = _library()
+    entries, chunks = ctypes.c_int64(layout.entries), ctypes.c_int64(layout.chunks)
+    out = np.empty(library.syn_pack_limit(entries, chunks), np.uint8)
+    size = library.syn_pack(
+        _pointer(layout.table),
+        chunks,
+        entries,
+        ctypes.c_int(layout.bits),
+        *(_pointer(array) for array in update),
+        _pointer(out),
+    )
+    _raise_for(size)
+    return out[:size].tobytes()
+
+
+def unpack(
+    data: bytes, layout: ChunkLayout
+) -> tuple[NDArray[np.uint16], NDArray[np.uint8], NDArray[np.float32], NDArray[np.uint8]]:
+    """The update in what a stranger sent. Raises PayloadError. Allocates by the layout alone, never by what `data` says."""
+    raw = np.frombuffer(data, np.uint8)
+    indices = np.empty(layout.entries, np.uint16)
+    codes = np.empty(layout.entries, np.uint8)
+    scales = np.empty(layout.chunks, np.float32)
+    ratios = np.empty(layout.chunks, np.uint8)
+    failed = _library().syn_unpack(
+        _pointer(raw),
+        ctypes.c_int64(len(raw)),
+        _pointer(layout.table),
+        ctypes.c_int64(layout.chunks),
+        ctypes.c_int(layout.bits),
+        _pointer(indices),
+        _pointer(codes),
+        _pointer(scales),
+        _pointer(ratios),
+    )
+    if failed == _NO_MEMORY:
+        raise MemoryError
+    if failed:
+        raise PayloadError("the coded stream is no update of this model")
+    return indices, codes, scales, ratios
+
+
+def _checked(flat: NDArray[np.float32], layout: ChunkLayout) -> NDArray[np.float32]:
+    if flat.dtype != np.float32 or flat.shape != (layout.flat.size,):
+        raise ValueError(f"expected float32({layout.flat.size},), got {flat.dtype}{flat.shape}")
+    return flat
+
+
+def _raise_for(failed: int) -> None:
+    if failed == _NO_MEMORY:
+        raise MemoryError
+    if failed == _NOT_FINITE:
+        raise TrainingDiverged(
+            "the update holds NaN or infinity",
+            "lower the run's learning rate or start from a zero local state",
+        )
