@@ -8,7 +8,6 @@ import {Position} from "../src/interfaces/IJudge.sol";
 import {Role} from "../src/interfaces/IRun.sol";
 import {IRegistry} from "../src/interfaces/IRegistry.sol";
 import {Submission} from "../src/interfaces/ISubmission.sol";
-import {Fault} from "../src/interfaces/IVerdicts.sol";
 import {GamesTest} from "./base/GamesTest.sol";
 import {RunTest} from "./base/RunTest.sol";
 

@@ -174,8 +174,8 @@ abstract contract GamesHandler is OpponentsTest, InvariantTest {
         bytes32 state = endState[game];
         expect(9, !tryAs(liar.account, address(disputes), abi.encodeCall(IDisputes.resolveTimeout, (game, p))), "9a");
         expect(9, !tryAs(troll, address(disputes), abi.encodeCall(IDisputes.decide, (game, p, ""))), "9b");
-        bytes memory again = abi.encodeCall(IDisputes.enterFresh, (game, p, p.node, new bytes32[](0), ""));
-        expect(9, !tryAs(liar.account, address(disputes), again), "9c");
+        bytes memory entry = abi.encodeCall(IDisputes.enterCommitted, (game, p, ""));
+        expect(9, !tryAs(p.challenger, address(disputes), entry), "9c");
         bytes32[] memory list = new bytes32[](1 << listDepth(p));
         expect(9, !tryAs(troll, address(disputes), abi.encodeCall(IDisputes.postList, (game, p, list))), "9d");
         expect(9, keccak256(abi.encode(disputes.stateOf(game), disputes.clockOf(game))) == state, "an end changed");

@@ -8,8 +8,8 @@ import {GamesTest} from "./GamesTest.sol";
 /// @notice Players that try whatever comes to mind: challengers of good claims, and defendants of bad ones.
 abstract contract OpponentsTest is GamesTest {
     uint256 private _seed;
-    /// Tables of operators that a liar made up, instead of computing them; by their root. It may tell each game another.
-    mapping(bytes32 root => bytes32[]) private _madeUp;
+    /// A table of operators that the liar made up in a game, instead of computing one: it may tell each game another.
+    mapping(bytes32 game => bytes32[]) private _madeUp;
 
     function useSeed(uint256 seed) internal {
         _seed = seed;
@@ -79,15 +79,15 @@ abstract contract OpponentsTest is GamesTest {
         uint256 choice = roll(6);
         if (turnOf(game) == IDisputes.Turn.DefendantPosts) {
             if (choice == 0) return lieAboutAList(game, p);
-            if (p.level == 1 && _madeUp[p.roots[1]].length != 0) {
-                disputes.postList(game, p, listBelow(_madeUp[p.roots[1]], p));
+            if (p.level == 1 && _madeUp[game].length != 0) {
+                disputes.postList(game, p, listBelow(_madeUp[game], p));
                 return sync();
             }
-        } else if (p.level == 1 && choice < 2) {
+        } else if (p.level == 1 && choice < 2 && _madeUp[game].length == 0) {
             return choice == 0 ? enterWithoutTheLeaf(game, p) : makeUpATable(game, p);
         }
         // Where it has no answer it can only stall.
-        if (p.level == 2 && _madeUp[p.roots[1]].length != 0) return;
+        if (p.level == 2 && _madeUp[game].length != 0) return;
         answer(game, w);
     }
 
@@ -116,7 +116,7 @@ abstract contract OpponentsTest is GamesTest {
         }
         leaves[p.count - 1] = p.node;
         enterFresh(game, p, leaves);
-        _madeUp[rootOf(leaves)] = leaves;
+        _madeUp[game] = leaves;
     }
 
     function depthOf(uint256 leaves) private pure returns (uint256 depth) {

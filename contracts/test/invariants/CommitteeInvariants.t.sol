@@ -14,6 +14,8 @@ import {Vm} from "forge-std/Vm.sol";
 
 /// @notice Games that a committee decides: invariants 1, 4, 7 and 9. Validators vote as they like, twice, late or not at all;
 /// whatever they do, the verdict is the majority's of the total stake, and each vote costs a validator one fine at most.
+/// forge-config: default.invariant.check_interval = 5
+/// forge-config: long.invariant.check_interval = 25
 contract CommitteeInvariantsTest is NativeTest, InvariantTest {
     Submission private _claim;
     bool private _handedIn;
@@ -121,6 +123,8 @@ contract CommitteeInvariantsTest is NativeTest, InvariantTest {
             pickChild(game, positionOf(game).level == 0 ? 1 + interval % 3 : 0);
         } else if (turnOf(game) == IDisputes.Turn.DefendantEnters) {
             enterFresh(game, positionOf(game), inner(positionOf(game).picks[0]));
+        } else if (turnOf(game) == IDisputes.Turn.DefendantPosts) {
+            disputes.postList(game, positionOf(game), inner(positionOf(game).picks[0]));
         } else {
             revert("done");
         }
@@ -145,8 +149,10 @@ contract CommitteeInvariantsTest is NativeTest, InvariantTest {
         bytes32 game = _open();
         seed = uint256(keccak256(abi.encode(seed)));
         _bisect(game, uint8(seed));
-        if (turnOf(game) == IDisputes.Turn.ChallengerPicks) _bisect(game, uint8(seed));
-        if (turnOf(game) == IDisputes.Turn.ChallengerPicks) _bisect(game, uint8(seed));
+        while (turnOf(game) != IDisputes.Turn.ChallengerProves) {
+            _bisect(game, uint8(seed));
+            sync();
+        }
         disputes.decide(game, positionOf(game), "");
         reach("vote");
         _commitVotes(game, uint16(seed >> 8));

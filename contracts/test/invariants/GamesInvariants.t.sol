@@ -5,6 +5,8 @@ import {Fault} from "../../src/interfaces/IVerdicts.sol";
 import {GamesHandler} from "../base/GamesHandler.sol";
 
 /// @notice Games with an arithmetic judge: invariants 1, 2, 6, 7 and 9.
+/// forge-config: default.invariant.check_interval = 5
+/// forge-config: long.invariant.check_interval = 25
 contract GamesInvariantsTest is GamesHandler {
     function setUp() public override {
         super.setUp();

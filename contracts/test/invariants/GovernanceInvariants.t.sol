@@ -7,6 +7,8 @@ import {GamesHandler} from "../base/GamesHandler.sol";
 /// @notice The governor, with games under way: invariant 8. Whatever it announces, withdraws or pauses writes into the epoch
 /// manager alone and changes no word of what is open; terms of an epoch that began never change; and no pause outlasts
 /// its bound.
+/// forge-config: default.invariant.check_interval = 5
+/// forge-config: long.invariant.check_interval = 25
 contract GovernanceInvariantsTest is GamesHandler {
     /// Hash of an epoch's terms, as they were when it began or was the next.
     mapping(uint64 epoch => bytes32) private _terms;

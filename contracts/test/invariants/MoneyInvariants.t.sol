@@ -8,6 +8,8 @@ import {InvariantTest} from "../base/InvariantTest.sol";
 
 /// @notice Stakes: invariants 1, 2, 4 and 5. Accounts come and go, games lock them, and judges take whatever they please,
 /// in any mix, between pauses.
+/// forge-config: default.invariant.check_interval = 5
+/// forge-config: long.invariant.check_interval = 25
 contract MoneyInvariantsTest is InvariantTest {
     uint256 private constant ACTORS = 5;
 

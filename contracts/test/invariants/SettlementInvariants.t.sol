@@ -10,6 +10,8 @@ import {SettlementTest} from "../base/SettlementTest.sol";
 
 /// @notice Settlements: invariants 1, 3, 7 and 10. Validators vote at random or not at all, liars post beside the honest, leaves
 /// are challenged rightly and wrongly, and everybody claims.
+/// forge-config: default.invariant.check_interval = 5
+/// forge-config: long.invariant.check_interval = 25
 contract SettlementInvariantsTest is SettlementTest, InvariantTest {
     /// What was assigned in each epoch, and could have been.
     mapping(uint64 epoch => uint256) private _assigned;
@@ -136,6 +138,11 @@ contract SettlementInvariantsTest is SettlementTest, InvariantTest {
         _noteFinal(epoch, honest);
         expect(6, rewards.finalRoot(epoch) == node(epoch, 13, 0).hash, "a false settlement is final");
         rewards.withdrawBonds(poster);
+        for (uint256 i = 0; i < built[epoch].length; ++i) {
+            Leaf memory mine = built[epoch][i];
+            if (mine.cumulative <= rewards.claimedOf(mine.account) || i != victim % built[epoch].length) continue;
+            rewards.claim(epoch, mine, packed(epoch, mine.index));
+        }
     }
 
     /// @dev Nobody looks: even so the false post pays within the budget.
