@@ -193,16 +193,17 @@ contract SettlementInvariantsTest is SettlementTest, InvariantTest {
 
     /// @dev Whether there is something to settle; else the epoch is void if it can be.
     function _voted(uint64 epoch, uint16[9] memory w) private returns (bool) {
-        uint64 end = epochs.epochEnd(epoch);
-        if (epochs.time() <= end) goTo(end + 1);
+        if (epochs.paused()) endPause();
         if (epochs.time() > epochs.weightCommitDeadline(epoch)) {
-            if (epochs.time() <= epochs.settlementVoidAt(epoch)) goTo(epochs.settlementVoidAt(epoch) + 1);
-            if (epochs.paused()) endPause();
-            rewards.voidEpoch(epoch);
+            // All that is late is void, so that the next call finds an epoch in time.
+            for (; epochs.time() > epochs.weightCommitDeadline(epoch); ++epoch) {
+                if (epochs.time() <= epochs.settlementVoidAt(epoch)) goTo(epochs.settlementVoidAt(epoch) + 1);
+                rewards.voidEpoch(epoch);
+            }
             reach("void");
             return false;
         }
-        if (epochs.paused()) endPause();
+        if (epochs.time() <= epochs.epochEnd(epoch)) goTo(epochs.epochEnd(epoch) + 1);
         bytes32 run = epochs.run();
         for (uint32 v = 0; v < 3; ++v) {
             address account = registry.slotAccount(Role.Validator, v, epoch);
