@@ -29,7 +29,6 @@ contract GamesInvariantsTest is GamesHandler {
     }
 
     /// @dev Each action is several moves.
-    /// forge-config: long.invariant.runs = 64
     function invariant_6_anHonestDefenderNeverLosesAndAnHonestChallengerAlwaysWins() public view {
         assertFlawless(6);
         assertEq(vault.activeOf(honestMiner.account), STAKE);
@@ -39,7 +38,6 @@ contract GamesInvariantsTest is GamesHandler {
         assertMoney();
     }
 
-    /// forge-config: long.invariant.runs = 64
     function invariant_7_and_9_everyDisputeEndsByItsBoundOnceAndForEver() public view {
         assertBound();
         assertFlawless(9);

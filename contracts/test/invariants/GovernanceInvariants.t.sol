@@ -65,7 +65,6 @@ contract GovernanceInvariantsTest is GamesHandler {
         }
     }
 
-    /// forge-config: long.invariant.runs = 64
     function invariant_8_aParameterChangeLeavesOpenDisputesByteIdentical() public view {
         assertFlawless(8);
         for (uint256 i = 0; i < _seen.length; ++i) {
