@@ -75,6 +75,7 @@ class Pump:
         self._waiters: dict[str, set[asyncio.Future[Entry]]] = {}
         self._sent_at: dict[str, float] = {}
         self._invalid: dict[str, str] = {}
+        self._missing: set[str] = set()
         self._failure: SyntienceError | None = None
         self._trouble = ""
         self._head = 0
@@ -216,7 +217,11 @@ class Pump:
         for entry in entries:
             if entry.key in found:
                 await self._mined(entry, found[entry.key])
-        lost = [entry for entry in entries if entry.key not in found]
+        missing = [entry for entry in entries if entry.key not in found]
+        # A node may tell the nonce a moment before the receipt, and another node behind the same address later still: what
+        # was missing once is looked for again before anything is signed anew.
+        lost = [entry for entry in missing if entry.key in self._missing]
+        self._missing = {entry.key for entry in missing}
         if lost:
             await self._replace_lost(lost, head)
 

@@ -94,8 +94,9 @@ _ATTEMPTS = Table(
 
 EXPIRED = "Expired"
 """Reason to give a call up: its window closed."""
-_PASSING = (EXPIRED, PAUSED)
-"""Refusals of a moment. A pause of the run moves windows: a call that came too late may be in time again."""
+_PASSING = (EXPIRED, PAUSED, "NotTurn", "WrongPosition", "NoSuchVote")
+"""Refusals of a moment. A pause of the run moves windows: a call that came too late may be in time again. And when a
+reorganisation takes a game's moves back, they come again in any order: one that came before its turn has it later."""
 
 
 class Status(StrEnum):

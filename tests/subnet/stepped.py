@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-import socket
 from collections.abc import AsyncIterator, Collection, Iterator, Sequence
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
@@ -44,6 +43,7 @@ from protocol.spec import RunSpec
 from protocol.submission import operator_consent_digest
 from scoring.book import ScoreBook
 from tests.chain import Anvil, start_anvil
+from tests.ports import free_port
 from tests.specs import MODEL, SPEC, tokens
 from training.dataset import TokenDataset
 from training.parameters import initial_parameters
@@ -208,7 +208,7 @@ class Subnet:
             owner=owner,
             key=key,
             folder=self.folder / name,
-            port=_free_port(),
+            port=free_port(),
             behaviour=behaviour,
             data_dir=self.dataset.folder,
         )
@@ -642,10 +642,3 @@ def _names(behaviours: Sequence[str]) -> Iterator[tuple[str, str]]:
         number = behaviours[: index + 1].count(behaviour)
         several = behaviours.count(behaviour) > 1 or behaviour == "honest"
         yield (f"{behaviour}{number}" if several else behaviour), behaviour
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

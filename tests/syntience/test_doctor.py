@@ -22,8 +22,8 @@ from syntience.doctor import (
     check_text,
 )
 from syntience.errors import ToolMissing
-from syntience.ports import free_port
 from tests.chain import Anvil
+from tests.ports import free_port
 
 
 class Usage(NamedTuple):

@@ -13,7 +13,7 @@ from protocol.ports import Metrics
 from syntience import metrics as module
 from syntience.errors import ConfigError, PortInUse
 from syntience.metrics import PrometheusMetrics, serve_metrics
-from syntience.ports import free_port
+from tests.ports import free_port
 
 
 def text(metrics: PrometheusMetrics) -> str:

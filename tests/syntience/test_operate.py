@@ -22,6 +22,7 @@ from protocol.runfile import RunFile
 from syntience.cli.app import run
 from syntience.session import outbox_file
 from tests.chain import Anvil, start_anvil
+from tests.ports import free_port
 from tests.specs import tokens
 from tests.syntience.town import PASSWORD, Town, found_town, small_spec
 
@@ -217,7 +218,7 @@ def test_role__another_run_s_data__says_so(
         json.dumps({**manifest, "name": "other"}, sort_keys=True, separators=(",", ":"))
     )
     arguments = _replaced(_commands(town, stranger)["hunter"], "--data", str(other))
-    line = refusal([*arguments, "--listen-port", str(_free_port())])
+    line = refusal([*arguments, "--listen-port", str(free_port())])
     assert "holds another data set than the run's: give the right --data" in line
 
 
@@ -495,9 +496,3 @@ def test_address__mistyped__says_so(
 def _address(town: Town, key: str) -> str:
     named = json.loads(town.path(key).read_text())["address"]
     return to_address(named)
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port: int = probe.getsockname()[1]
-        return port

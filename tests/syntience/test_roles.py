@@ -11,8 +11,8 @@ from collections.abc import Iterator
 import pytest
 
 from syntience.cli.app import run
-from syntience.ports import free_port
 from tests.chain import start_anvil
+from tests.ports import free_port
 from tests.specs import tokens
 from tests.syntience.processes import role_command, started
 from tests.syntience.town import PASSWORD, Town, found_town

@@ -14,8 +14,8 @@ from protocol.merkle import depth_of
 from protocol.runfile import RunFile
 from protocol.spec import ChainParams, InnerSpec, RunSpec
 from syntience.cli.app import run
-from syntience.ports import free_port
 from tests.chain import Anvil
+from tests.ports import free_port
 from tests.specs import CHAIN, MODEL, SPEC
 from training.parameters import initial_parameters
 from training.prepare import prepare_dataset
