@@ -12,16 +12,16 @@ import logging
 from hunter.behaviour import Behaviour
 from hunter.charges import Charge, ChargeBook
 from ledger.contracts.disputes import GameOutcome, Turn
+from ledger.contracts.token import UNLIMITED
 from ledger.errors import Reverted
 from ledger.event_types import VoteOpened
 from node.games import Game, games_of, nodes_below, posted_list, siblings_up
 from node.node import Node
 from protocol.hashing import abi_words, keccak256
-from protocol.ids import Hash32, Units
+from protocol.ids import Hash32
 
 logger = logging.getLogger(__name__)
 
-_ALLOWANCE = Units(2**255)
 _OTHERS_BLOCKS = 5
 """So long the validators have for what anyone may send: they are refunded for it."""
 
@@ -74,9 +74,7 @@ class Accuser:
         disputes, outbox = node.chain.contracts.disputes, node.outbox
         if not outbox.known("approve/disputes"):
             token = node.chain.contracts.token
-            await outbox.submit(
-                token.approve_call(disputes.address, _ALLOWANCE), "approve/disputes"
-            )
+            await outbox.submit(token.approve_call(disputes.address, UNLIMITED), "approve/disputes")
         salt = self._salt(charge)
         commitment = disputes.commitment(node.signer.address, charge.signed, salt)
         receipt = await outbox.submit(

@@ -10,15 +10,14 @@ import logging
 
 from hunter.cases import Case, CaseBook
 from hunter.objections import objection_to
+from ledger.contracts.token import UNLIMITED
 from ledger.contracts.verdicts import slash_bps_of
 from ledger.errors import PAUSED, Reverted
 from node.node import Node
 from protocol.hashing import abi_words, keccak256
-from protocol.ids import Hash32, Units
+from protocol.ids import Hash32
 
 logger = logging.getLogger(__name__)
-
-_ALLOWANCE = Units(2**255)
 
 
 class Prosecutor:
@@ -90,7 +89,7 @@ class Prosecutor:
         node = self._node
         if not node.outbox.known("approve/faults"):
             await node.outbox.submit(
-                node.chain.contracts.token.approve_call(node.run_file.contracts.faults, _ALLOWANCE),
+                node.chain.contracts.token.approve_call(node.run_file.contracts.faults, UNLIMITED),
                 "approve/faults",
             )
 

@@ -17,6 +17,7 @@ from hunter.evidence import bad_chunk, wrong_leaf
 from ledger.contracts.epochs import Ballot
 from ledger.contracts.evidence import BadEncodingEvidence, WrongDataEvidence
 from ledger.contracts.requests import Item, ItemKind
+from ledger.contracts.token import UNLIMITED
 from ledger.errors import Reverted
 from ledger.event_types import Attested, ItemAnswered, ItemRequested, ItemWithheld
 from node.answers import described
@@ -35,7 +36,7 @@ from node.requests import OpenRequest, open_requests
 from protocol.beacon import Draw, seed_from
 from protocol.errors import Rejected, Retryable
 from protocol.hashing import abi_words, keccak256
-from protocol.ids import Hash32, Round, Slot, Units
+from protocol.ids import Hash32, Round, Slot
 from protocol.submission import Publication, SignedSubmission
 from training.layout import chunk_layout
 
@@ -44,7 +45,6 @@ logger = logging.getLogger(__name__)
 PATIENCE_ROUNDS = 2
 REQUESTS_PER_EPOCH = 8
 _ROUNDS_BACK = 6
-_ALLOWANCE = Units(2**255)
 _READERS: Mapping[ItemKind, Callable[..., object]] = {
     ItemKind.DATA: read_data_leaves,
     ItemKind.TRACE: read_trace,
@@ -237,7 +237,7 @@ class Seeker:
     async def _approve(self) -> None:
         node = self._node
         spender = node.run_file.contracts.requests
-        call = node.chain.contracts.token.approve_call(spender, _ALLOWANCE)
+        call = node.chain.contracts.token.approve_call(spender, UNLIMITED)
         await node.outbox.submit(call, "approve/requests")
 
     async def _follow(self) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from ledger.contracts.epochs import Ballot
 from ledger.contracts.requests import Item, ItemKind, RequestState, RequestStatus, slots_of
+from ledger.contracts.token import UNLIMITED
 from ledger.errors import Reverted
 from ledger.event_types import Attested, ItemAnswered, ItemWithheld
 from ledger.transactions import Receipt
@@ -25,7 +26,6 @@ from syntience.errors import ConfigError, RequestRefused, UnwritableOutput
 from syntience.session import read_run
 from syntience.staking import Owner, finish_earlier
 
-_ALLOWANCE = Units(2**255)
 _POLL_S = 1.0
 
 
@@ -160,7 +160,7 @@ async def _request(owner: Owner, chain: RunChain, item: Item) -> None:
     spender = contracts.requests.address
     if await contracts.token.allowance(owner.account, spender) < params.request_bond:
         await owner.outbox.submit(
-            contracts.token.approve_call(spender, _ALLOWANCE), "approve/requests"
+            contracts.token.approve_call(spender, UNLIMITED), "approve/requests"
         )
     ballots = [
         Ballot(slot=event.slot, root=event.root, bitmap=event.bitmap)

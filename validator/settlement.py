@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 
 from ledger.contracts.rewards import CellNode, Opening, Post, WeightsOpening
+from ledger.contracts.token import UNLIMITED
 from ledger.errors import Reverted
 from ledger.event_types import (
     LeafChallenged,
@@ -31,7 +32,6 @@ from validator.behaviour import Behaviour
 
 logger = logging.getLogger(__name__)
 
-_ALLOWANCE = Units(2**255)
 _CHUNK_BYTES = 512
 _MINERS_PER_CHUNK = _CHUNK_BYTES // 2
 _HASTY_GAS = 1_000_000
@@ -280,7 +280,7 @@ class Settler:
         token, rewards = self._node.chain.contracts.token, self._node.run_file.contracts.rewards
         if not self._node.outbox.known("approve/rewards"):
             await self._node.outbox.submit(
-                token.approve_call(rewards, _ALLOWANCE), "approve/rewards"
+                token.approve_call(rewards, UNLIMITED), "approve/rewards"
             )
 
 

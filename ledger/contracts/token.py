@@ -25,6 +25,10 @@ class Permit:
     signature: bytes
 
 
+UNLIMITED = Units(2**256 - 1)
+"""An allowance that the token does not count down: each transfer out of it saves a write of storage."""
+
+
 class SynToken(Contract):
     """The run's token."""
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from ledger.abi import AbiValue
 from ledger.contracts.registry import Role
+from ledger.contracts.token import UNLIMITED
 from ledger.keys import LocalSigner
 from protocol.beacon import Purpose
 from protocol.hashing import keccak256
@@ -30,7 +31,6 @@ ENDPOINT = "http://node.example:7700"
 MOST_MINERS = 4096
 SALT = hash_named("salt")
 SPENDERS = ("StakeVault", "RewardsDistributor", "ObjectiveFaults", "DataRequests", "Disputes")
-_ALLOWANCE = 10**30
 _AT_ONCE = 500
 _COMMITTERS = 64
 _ATTEMPT = 1
@@ -177,7 +177,7 @@ class Subnet:
         given = [Move(stage.deployer, "SynToken.transfer", (who, amount)) for who in accounts]
         await stage.send_all(given)
         for spender in spenders:
-            arguments = (stage.address(spender), _ALLOWANCE)
+            arguments = (stage.address(spender), UNLIMITED)
             await stage.send_all([Move(who, "SynToken.approve", arguments) for who in accounts])
 
     def registration(self, person: Person) -> tuple[AbiValue, ...]:

@@ -7,6 +7,7 @@ import os
 import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -421,7 +422,9 @@ async def test_submit__window_moved_by_a_pause__is_sent_again_under_the_same_key
 ) -> None:
     with start_anvil("--no-mining") as anvil:
         signer, to = anvil.key(), stranger()
-        async with sending(anvil, tmp_path, signer) as outbox:
+        # What was dropped must not come back in time.
+        slow = replace(FAST, rebroadcast_s=600)
+        async with sending(anvil, tmp_path, signer, settings=slow) as outbox:
             window = anvil.time() + 100
             await outbox.send(pay(to).within(window), "late")
             assert outbox.known("late")
