@@ -28,6 +28,9 @@ from protocol.submission import SignedSubmission, Submission
 from protocol.terms import Terms
 from training.chunk import is_canonical_chunk
 
+_MOST_LEAF_BYTES = 128 * 1024
+"""Above, the bytes alone could cost more gas than a transaction may have; nodes refuse such a transaction anyway."""
+
 
 async def objection_to(evidence: Evidence, contracts: Contracts, run_file: RunFile) -> str | None:
     """Why the contract would refuse the evidence now; None if it is sound."""
@@ -200,6 +203,8 @@ async def _of_ballots(
 
 
 def _of_chunk(evidence: BadEncodingEvidence, terms: Terms) -> str | None:
+    if len(evidence.leaf) > _MOST_LEAF_BYTES:
+        return f"a leaf of {len(evidence.leaf):,} bytes fits into no transaction"
     if is_canonical_chunk(evidence.leaf, size=terms.codec_chunk, bits=terms.codec_bits):
         return f"chunk {evidence.chunk} is in canonical form"
     stands = verify_proof(

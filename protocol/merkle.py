@@ -12,6 +12,9 @@ from collections.abc import Sequence
 from protocol.hashing import sha256
 from protocol.ids import ZERO32, Hash32
 
+MOST_DEPTH = 64
+"""The contracts follow no longer path."""
+
 
 def leaf_hash(data: bytes) -> Hash32:
     """Hash of a leaf's content."""
@@ -87,8 +90,8 @@ def merkle_root(leaf_hashes: Sequence[bytes]) -> Hash32:
 def verify_proof(
     *, root: bytes, leaf: bytes, index: int, proof: Sequence[bytes], depth: int
 ) -> bool:
-    """Whether ``leaf`` (a leaf hash) stands at ``index`` under ``root`` in a tree of this depth."""
-    if len(proof) != depth or not 0 <= index < 1 << depth:
+    """Whether ``leaf`` (a leaf hash) stands at ``index`` under ``root`` in a tree of this depth; never beyond MOST_DEPTH."""
+    if len(proof) != depth or depth > MOST_DEPTH or not 0 <= index < 1 << depth:
         return False
     node = bytes(leaf)
     for level, sibling in enumerate(proof):

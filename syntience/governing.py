@@ -6,7 +6,7 @@ What can be known to fail is refused before anything is sent; called again after
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 from ledger.contracts.epochs import PauseState
 from ledger.transactions import Call
@@ -108,8 +108,19 @@ async def announce(
         present = terms_at(schedule, Epoch(max(1, now.epoch)))
         judge = (present or schedule[0]).judge
     terms = terms_of(spec, from_epoch=from_epoch or earliest, judge=judge)
-    if terms.spec_hash == schedule[-1].spec_hash:
-        return schedule[-1]  # a call that was interrupted
+    last = schedule[-1]
+    if replace(terms, from_epoch=last.from_epoch) == last:
+        if last.from_epoch <= now.epoch:
+            raise GovernanceRefused(
+                "the run goes by these terms already", "announce another spec or another judge"
+            )
+        if from_epoch in (None, last.from_epoch):
+            return last  # a call that was interrupted
+    if last.from_epoch > now.epoch and terms.spec_hash == last.spec_hash:
+        raise GovernanceRefused(
+            f"this spec is announced from epoch {last.from_epoch} on, decided by {last.judge}",
+            "to change that, `syntience governor withdraw` it first",
+        )
     await _send(owner, epochs.announce_terms_call(terms))
     return terms
 

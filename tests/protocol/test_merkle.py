@@ -77,3 +77,17 @@ def test_proof__index_outside__raises() -> None:
         MerkleTree([ZERO32]).proof(1)
     with pytest.raises(ValueError, match="at least one leaf"):
         MerkleTree([])
+
+
+def test_verify_proof__path_longer_than_contracts_follow__is_refused() -> None:
+    node, siblings = leaf_hash(b"deep"), [leaf_hash(bytes([level])) for level in range(65)]
+    roots = []
+    for sibling in siblings:
+        node = node_hash(node, sibling)
+        roots.append(node)
+    for depth, holds in ((64, True), (65, False)):
+        proof = siblings[:depth]
+        found = verify_proof(
+            root=roots[depth - 1], leaf=leaf_hash(b"deep"), index=0, proof=proof, depth=depth
+        )
+        assert found is holds

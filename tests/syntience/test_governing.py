@@ -82,8 +82,14 @@ async def test_announce__then_withdraw__and_what_comes_too_soon(world: World) ->
     assert (terms.from_epoch, terms.judge) == (5, world.run_file.contracts.committee)
     assert await announce(governor, spec, from_epoch=None, judge=None) == terms
     assert await world.contracts.epochs.terms_at(Epoch(5)) == terms
+    faults = world.run_file.contracts.faults
+    for epoch, judge in ((Epoch(9), None), (None, faults)):
+        with pytest.raises(GovernanceRefused, match="is announced from epoch 5 on"):
+            await announce(governor, spec, from_epoch=epoch, judge=judge)
     assert await withdraw_announced(governor) == (5, spec.hash())
     assert len(await world.contracts.epochs.schedule()) == 1
+    with pytest.raises(GovernanceRefused, match="by these terms already"):
+        await announce(governor, world.run_file.spec, from_epoch=None, judge=None)
 
 
 async def test_join__run_file_of_announced_terms__fits_though_the_parameters_were_others(
