@@ -110,7 +110,7 @@ async def announce(
     terms = terms_of(spec, from_epoch=from_epoch or earliest, judge=judge)
     last = schedule[-1]
     if replace(terms, from_epoch=last.from_epoch) == last:
-        if last.from_epoch <= now.epoch:
+        if last.from_epoch <= max(1, now.epoch):  # before genesis the first ones apply
             raise GovernanceRefused(
                 "the run goes by these terms already", "announce another spec or another judge"
             )
