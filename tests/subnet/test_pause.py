@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -112,6 +113,11 @@ async def test_pause__comes_before_a_commit_in_its_block__the_commit_is_sent_aga
                 net.note_paused()
                 net.anvil.rpc("evm_setAutomine", True)
                 assert len(net.failed_transactions()) == 1
+                # The outbox finds out in a pass of its own.
+                assert caught.node is not None
+                async with asyncio.timeout(10):
+                    while caught.node.outbox.waiting():
+                        await asyncio.sleep(0.02)
                 net.anvil.advance_to(net.anvil.time() + 500)
                 await net.work()
                 net.resume()
