@@ -73,12 +73,12 @@ class Desk:
 
     def work(self, kind: str, miner: Address, **start: object) -> Sequence[Work]:
         """What a miner of this kind hands in."""
-        begun = replace(self.start(miner), **start)  # type: ignore[arg-type]
+        begun = replace(self.start(miner), **start)  # type: ignore[arg-type]  # fields of any type, by name
         return behaviour_named(kind).work(self.bench(miner), begun)
 
     def publish(self, work: Work, key: LocalSigner, **changes: object) -> Publication:
         """The work signed by a key, with fields of the submission changed before."""
-        submission = replace(work.submission, **changes)  # type: ignore[arg-type]
+        submission = replace(work.submission, **changes)  # type: ignore[arg-type]  # fields of any type, by name
         signature = key.sign_digest(submission.digest(self.run_file.domain))
         signed = SignedSubmission(submission=submission, signature=signature)
         return Publication(signed=signed, blobs=work.refs())

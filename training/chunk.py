@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from training.layout import INDEX_BITS, TAIL_BYTES
+import numpy as np
 
-MIN_SCALE_WORD = 0x2B80_0000
-MAX_SCALE_WORD = 0x5380_0000
-"""2^-40 and 2^40 as binary32: as unsigned words, positive numbers are ordered as they are and all else lies above."""
-_UNUSED_MANTISSA = (1 << 17) - 1
-_RATIOS = 16
+from training.layout import INDEX_BITS, MAX_SCALE, MIN_SCALE, RATIOS, SCALE_SHIFT, TAIL_BYTES
+
+# As unsigned words, positive numbers are ordered as they are and all else lies above.
+_LEAST, _MOST = (int(scale.view(np.uint32)) for scale in (MIN_SCALE, MAX_SCALE))
+_UNUSED_MANTISSA = (1 << SCALE_SHIFT) - 1
 
 
 def is_canonical_chunk(chunk: bytes, *, size: int, bits: int) -> bool:
@@ -36,9 +36,9 @@ def is_canonical_chunk(chunk: bytes, *, size: int, bits: int) -> bool:
     scale, ratio = int.from_bytes(chunk[-TAIL_BYTES:-1], "little"), chunk[-1]
     if scale == 0:
         return ratio == 0 and code_field == 0 and indices == list(range(kept))
-    if not MIN_SCALE_WORD <= scale <= MAX_SCALE_WORD or scale & _UNUSED_MANTISSA:
+    if not _LEAST <= scale <= _MOST or scale & _UNUSED_MANTISSA:
         return False
-    if ratio >= _RATIOS or (bits == 1 and ratio):
+    if ratio >= RATIOS or (bits == 1 and ratio):
         return False
     return indices[-1] < size and all(low < high for low, high in pairwise(indices))
 

@@ -19,7 +19,6 @@ from __future__ import annotations
 import hashlib
 import itertools
 from dataclasses import dataclass, replace
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,21 +28,22 @@ from protocol.ids import Hash32
 from protocol.spec import CodecSpec, ModelSpec
 from training import kernels
 from training.errors import PayloadError
-from training.layout import CODEC_VERSION, HEADER_BYTES, ChunkLayout, chunk_layout
+from training.kernels import Update
+from training.layout import (
+    CODEC_VERSION,
+    HEADER_BYTES,
+    MAX_SCALE,
+    MIN_SCALE,
+    RATIOS,
+    SCALE_SHIFT,
+    ChunkLayout,
+    chunk_layout,
+)
 from training.parameters import Parameters
 from training.roots import leaf_hashes, tree_root
 
 MAGIC = b"SYNU"
-MIN_SCALE = np.float32(2.0**-40)
-MAX_SCALE = np.float32(2.0**40)
-SCALE_SHIFT = 17  # bits of fp32 mantissa that a scale does not use
-RATIOS = 16
 LEVEL_UNIT = 1024
-
-Update: TypeAlias = (
-    "tuple[NDArray[np.uint16], NDArray[np.uint8], NDArray[np.float32], NDArray[np.uint8]]"
-)
-"""Indices (E,), codes (E,), scales (C,), ratios (C,)."""
 
 
 def level_units(levels: int) -> NDArray[np.int64]:

@@ -23,8 +23,15 @@ from training.parameters import Parameters, Shape, shapes
 CODEC_VERSION = 2
 INDEX_BITS = 12
 TAIL_BYTES = 5  # scale, ratio
+HEADER_BYTES = 16
+TABLE_BYTES = 12 + 1024  # lengths and frequencies of the coded stream, at most
 MAX_CHUNK = 1 << INDEX_BITS
 BITS = (1, 2, 4, 8)
+# A scale is +0 or lies between these, and leaves so many low bits of its fp32 mantissa 0.
+MIN_SCALE = np.float32(2.0**-40)
+MAX_SCALE = np.float32(2.0**40)
+SCALE_SHIFT = 17
+RATIOS = 16
 CHUNK = np.dtype(
     [
         ("start", "<i8"),  # of its first value in the flat vector
@@ -32,8 +39,8 @@ CHUNK = np.dtype(
         ("rows", "<i4"),
         ("cols", "<i4"),
         ("k", "<i4"),
-        ("tensor", "<i4"),
-    ]
+    ],
+    align=True,
 )
 """A chunk as the kernels take it."""
 _BUILDING = Lock()
@@ -116,10 +123,6 @@ class ChunkLayout:
         return where
 
 
-HEADER_BYTES = 16
-TABLE_BYTES = 12 + 1024  # lengths and frequencies, at most
-
-
 def count(shape: Shape) -> int:
     """Number of elements."""
     total = 1
@@ -168,11 +171,11 @@ def cut(flat: FlatLayout, codec: CodecSpec) -> ChunkLayout:
     """The chunks of any flat vector, by a codec that was checked."""
     rows: list[tuple[int, ...]] = []
     tensor_chunks: dict[str, tuple[int, int]] = {}
-    for number, (name, shape) in enumerate(flat.shapes.items()):
+    for name, shape in flat.shapes.items():
         first = len(rows)
         for start, stride, height, width in _tiles(shape, codec.chunk):
             k = -(-height * width * codec.k // codec.chunk)  # ceil; at least 1
-            rows.append((flat.offsets[name] + start, stride, height, width, k, number))
+            rows.append((flat.offsets[name] + start, stride, height, width, k))
         tensor_chunks[name] = (first, len(rows))
     table = np.array(rows, CHUNK)
     kept = table["k"].astype(np.int64)

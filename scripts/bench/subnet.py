@@ -285,7 +285,7 @@ class Subnet:
             trace_root=made_up,
             steps=run_file.spec.chain.steps,
         )
-        submission = replace(submission, **changes)  # type: ignore[arg-type]
+        submission = replace(submission, **changes)  # type: ignore[arg-type]  # fields of any type, by name
         digest = submission.digest(run_file.domain)
         return SignedSubmission(submission=submission, signature=miner.key.sign_digest(digest))
 

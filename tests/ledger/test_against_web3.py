@@ -87,7 +87,7 @@ async def test_terms_and_pauses__against_web3__say_the_same(
 
 
 def _values(record: object) -> tuple[object, ...]:
-    return tuple(getattr(record, item.name) for item in fields(record))  # type: ignore[arg-type]
+    return tuple(getattr(record, item.name) for item in fields(record))  # type: ignore[arg-type]  # any dataclass
 
 
 def _plain(value: object) -> object:

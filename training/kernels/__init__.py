@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from functools import lru_cache
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,11 @@ from training.kernels.build import library_path
 from training.layout import ChunkLayout
 
 _NOT_FINITE, _NO_MEMORY = -1, -2
+
+Update: TypeAlias = (
+    "tuple[NDArray[np.uint16], NDArray[np.uint8], NDArray[np.float32], NDArray[np.uint8]]"
+)
+"""A sparse update: indices (E,), codes (E,), scales (C,), ratios (C,)."""
 
 
 @lru_cache(maxsize=1)
@@ -49,9 +55,7 @@ def select(flat: NDArray[np.float32], layout: ChunkLayout) -> NDArray[np.uint16]
     return indices
 
 
-def encode(
-    flat: NDArray[np.float32], layout: ChunkLayout
-) -> tuple[NDArray[np.uint16], NDArray[np.uint8], NDArray[np.float32], NDArray[np.uint8]]:
+def encode(flat: NDArray[np.float32], layout: ChunkLayout) -> Update:
     """Indices (E,), codes (E,), scales (C,) and ratios (C,) of a flat vector. Raises TrainingDiverged if it is not finite."""
     indices = np.empty(layout.entries, np.uint16)
     codes = np.empty(layout.entries, np.uint8)
@@ -77,7 +81,7 @@ def encode(
 def add(
     flat: NDArray[np.float32],
     layout: ChunkLayout,
-    update: tuple[NDArray[np.uint16], NDArray[np.uint8], NDArray[np.float32], NDArray[np.uint8]],
+    update: Update,
     factors: NDArray[np.float32],
     floor: np.float32,
 ) -> None:
@@ -100,7 +104,7 @@ def add(
 
 def canonical(
     layout: ChunkLayout,
-    update: tuple[NDArray[np.uint16], NDArray[np.uint8], NDArray[np.float32], NDArray[np.uint8]],
+    update: Update,
 ) -> bytes:
     """The fixed-width form of an update, leaf after leaf."""
     out = np.empty(layout.canonical_bytes, np.uint8)
@@ -116,7 +120,7 @@ def canonical(
 
 def pack(
     layout: ChunkLayout,
-    update: tuple[NDArray[np.uint16], NDArray[np.uint8], NDArray[np.float32], NDArray[np.uint8]],
+    update: Update,
 ) -> bytes:
     """The entropy-coded form of an update."""
     library = _library()
@@ -134,9 +138,7 @@ def pack(
     return out[:size].tobytes()
 
 
-def unpack(
-    data: bytes, layout: ChunkLayout
-) -> tuple[NDArray[np.uint16], NDArray[np.uint8], NDArray[np.float32], NDArray[np.uint8]]:
+def unpack(data: bytes, layout: ChunkLayout) -> Update:
     """The update in what a stranger sent. Raises PayloadError. Allocates by the layout alone, never by what `data` says."""
     raw = np.frombuffer(data, np.uint8)
     indices = np.empty(layout.entries, np.uint16)

@@ -26,7 +26,6 @@ typedef struct {
     int32_t rows;
     int32_t cols;
     int32_t k;
-    int32_t tensor;
 } Chunk;
 
 // ---------------------------------------------------------------- selection
