@@ -229,12 +229,13 @@ def _clean_nested(values: Sequence[object], kind: str) -> tuple[AbiValue, ...]:
         element = kind[: kind.rindex("[")]
         return tuple(_clean(value, element) for value in values)
     return tuple(
-        _clean(value, part) for value, part in zip(values, _split(kind[1:-1]), strict=True)
+        _clean(value, part) for value, part in zip(values, component_types(kind), strict=True)
     )
 
 
-def _split(inner: str) -> list[str]:
-    """Splits a tuple's component types at the commas of the outermost level."""
+def component_types(kind: str) -> list[str]:
+    """The types in a tuple's type such as ``(uint64,(bytes32,bool),address)``."""
+    inner = kind[1:-1]
     parts, depth, start = [], 0, 0
     for position, character in enumerate(inner):
         depth += (character == "(") - (character == ")")

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
+from ledger.abi import component_types, contract_abi
 from ledger.connection import BlockId
 from ledger.contracts.base import Contract, Values
 from ledger.transactions import Call
 from protocol.beacon import Purpose
+from protocol.errors import OperatorError
 from protocol.hashing import keccak256
 from protocol.ids import ZERO32, Address, Epoch, Hash32, Round, Slot, Units
 from protocol.spec import ChainParams
@@ -240,8 +242,21 @@ class EpochManager(Contract):
 
 
 def params_to_abi(params: ChainParams) -> tuple[int | bytes, ...]:
-    """Parameters as the contracts take them: the fields of `ChainParams` are in the order of the struct `Params`."""
-    return tuple(getattr(params, item.name) for item in fields(params))
+    """Parameters as the contracts take them: the fields of `ChainParams` are in the order of the struct `Params`.
+
+    Raises:
+        OperatorError: a number does not fit its type.
+    """
+    (struct,) = contract_abi("EpochManager").functions["params"].outputs
+    values: list[int | bytes] = []
+    for item, kind in zip(fields(params), component_types(struct.type), strict=True):
+        value = getattr(params, item.name)
+        if kind.startswith("uint") and not 0 <= value < 1 << int(kind.removeprefix("uint")):
+            raise OperatorError(
+                f"chain.{item.name} is {value}, which is no {kind}", "give the spec another number"
+            )
+        values.append(value)
+    return tuple(values)
 
 
 def params_from_abi(record: Values) -> ChainParams:

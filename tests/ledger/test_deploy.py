@@ -120,6 +120,15 @@ async def test_deploy__wrong_inputs__say_what_to_do(own_anvil: Anvil, tmp_path: 
         async with await Outbox.open(tmp_path / "o", connection, signer, settings=FAST) as box:
             with pytest.raises(OperatorError, match="in the past"):
                 await _deploy(box, connection, SPEC)
+            for name, value, kind in (
+                ("train_s", -5, "uint32"),
+                ("bounty_bps", 1 << 16, "uint16"),
+                ("genesis_time", 1 << 64, "uint64"),
+            ):
+                changes = {"genesis_time": 2_000_000_000, name: value}
+                odd = replace(SPEC.chain, **changes)  # type: ignore[arg-type]  # fields by name
+                with pytest.raises(OperatorError, match=f"{name} is {value}, which is no {kind}"):
+                    await _deploy(box, connection, replace(SPEC, chain=odd))
             soon = replace(SPEC.chain, unbonding_s=1, genesis_time=2_000_000_000)
             with pytest.raises(Reverted) as refused:
                 await _deploy(box, connection, replace(SPEC, chain=soon))
