@@ -127,6 +127,24 @@ class ModelSpec:
     tie_embeddings: bool
     init_seed: int
 
+    def __post_init__(self) -> None:
+        for name in (
+            "vocab_size",
+            "hidden_size",
+            "intermediate_size",
+            "layers",
+            "heads",
+            "kv_heads",
+            "context",
+        ):
+            _check(getattr(self, name) > 0, f"model.{name} is not positive")
+        _check(self.hidden_size % self.heads == 0, "model.heads does not divide hidden_size")
+        _check(
+            self.hidden_size // self.heads % 2 == 0,
+            "a head's size is odd: it has no pairs to rotate",
+        )
+        _check(self.heads % self.kv_heads == 0, "model.kv_heads does not divide heads")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataSpec:
@@ -173,6 +191,9 @@ class CodecSpec:
     k: int
     bits: int
     feedback: str
+
+    def __post_init__(self) -> None:
+        _check(0 < self.k <= self.chunk, "codec.k is not between 1 and chunk")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -250,6 +271,9 @@ class RunSpec:
             f"unknown local state mode {self.local_state!r}",
         )
         _check(self.compute.mode == "native", f"unknown compute mode {self.compute.mode!r}")
+        _check(
+            self.inner.steps > 0 and self.inner.batch > 0, "inner.steps or batch is not positive"
+        )
         samples = self.inner.steps * self.inner.batch
         _check(
             samples == self.chain.samples_per_round,

@@ -162,8 +162,6 @@ def _chunk_layout(model: ModelSpec, codec: CodecSpec) -> ChunkLayout:
     edge = math.isqrt(codec.chunk)
     if not (1 <= codec.chunk <= MAX_CHUNK and edge * edge == codec.chunk):
         raise ValueError(f"chunk {codec.chunk} is no square number up to {MAX_CHUNK}")
-    if not 1 <= codec.k <= codec.chunk:
-        raise ValueError(f"k {codec.k} does not fit a chunk of {codec.chunk}")
     return cut(flat_layout(model), codec)
 
 

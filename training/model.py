@@ -139,7 +139,6 @@ class Llama(nn.Module):
 
     def __init__(self, spec: ModelSpec) -> None:
         super().__init__()
-        _check(spec)
         self.context = spec.context
         self.model = Decoder(spec)
         self.lm_head = (
@@ -177,12 +176,3 @@ def rotate(x_BHTE: Tensor, cos_TE: Tensor, sin_TE: Tensor) -> Tensor:
     half = x_BHTE.shape[-1] // 2
     turned = torch.cat((-x_BHTE[..., half:], x_BHTE[..., :half]), dim=-1)
     return x_BHTE * cos_TE + turned * sin_TE
-
-
-def _check(spec: ModelSpec) -> None:
-    if spec.hidden_size % spec.heads or (spec.hidden_size // spec.heads) % 2:
-        raise ValueError(
-            f"hidden size {spec.hidden_size} does not split into {spec.heads} heads of even size"
-        )
-    if spec.heads % spec.kv_heads:
-        raise ValueError(f"{spec.heads} heads can't share {spec.kv_heads} key-value heads evenly")

@@ -122,3 +122,27 @@ def test_spec__depth_of_the_training_samples_alone__is_rejected() -> None:
 def test_spec__samples_not_steps_times_batch__is_rejected() -> None:
     with pytest.raises(Rejected, match="steps \\* batch"):
         replace(SPEC, chain=replace(CHAIN, samples_per_round=9))
+
+
+@pytest.mark.parametrize(
+    ("changes", "what"),
+    [
+        ({"heads": 3}, "heads does not divide"),
+        ({"heads": 16}, "size is odd"),
+        ({"kv_heads": 3}, "kv_heads does not divide"),
+        ({"heads": 0}, "heads is not positive"),
+        ({"layers": -1}, "layers is not positive"),
+        ({"context": 0}, "context is not positive"),
+    ],
+)
+def test_model_spec__shape_that_no_model_has__is_rejected(
+    changes: dict[str, int], what: str
+) -> None:
+    with pytest.raises(Rejected, match=what):
+        replace(SPEC.model, **changes)  # type: ignore[arg-type]  # fields by name
+
+
+@pytest.mark.parametrize("k", [0, -4, SPEC.codec.chunk + 1])
+def test_codec_spec__k_outside_a_chunk__is_rejected(k: int) -> None:
+    with pytest.raises(Rejected, match=r"codec\.k is not"):
+        replace(SPEC.codec, k=k)

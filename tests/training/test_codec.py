@@ -367,10 +367,9 @@ def test_payload__arrays__are_read_only() -> None:
     "codec",
     [
         replace(FULL, chunk=128 * 128),
-        replace(FULL, chunk=50),
+        replace(FULL, chunk=50, k=5),
         replace(FULL, bits=3),
         replace(FULL, version=1),
-        replace(FULL, k=0),
     ],
 )
 def test_chunk_layout__codec_of_another_version__raises_value_error(codec: CodecSpec) -> None:

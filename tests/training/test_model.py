@@ -105,12 +105,3 @@ def test_llama__construction__does_not_load_torchs_compiler() -> None:
         "sys.exit('torch._dynamo' in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(__file__).parents[2])
-
-
-@pytest.mark.parametrize(
-    "model",
-    [replace(MODEL, heads=3), replace(MODEL, heads=16), replace(MODEL, kv_heads=3)],
-)
-def test_llama__heads_that_do_not_fit__raises_value_error(model: ModelSpec) -> None:
-    with pytest.raises(ValueError, match="head"):
-        Llama(model)
