@@ -71,6 +71,8 @@ library ChunkLib {
     }
 
     /// @dev One more than the last of the k indices; 0 if they don't ascend. Unchecked: the chunk must hold as many.
+    // The 0 is followed by a break: nothing is written over it.
+    // slither-disable-next-line write-after-write
     function _indicesEnd(bytes memory chunk, uint256 k) private pure returns (uint256 least) {
         assembly ("memory-safe") {
             let place := add(chunk, 0x20)
