@@ -9,13 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from syntience.cli.options import (
-    AccountStateOption,
-    ConfigOption,
-    KeystoreOption,
-    PasswordFileOption,
-    RpcUrlOption,
-    RunOption,
     layers_of,
+    takes_account_options,
 )
 from syntience.cli.owner import say, with_owner
 
@@ -102,6 +97,7 @@ def prepare(
 
 
 @app.command("request")
+@takes_account_options
 def request(
     context: typer.Context,
     round_: Annotated[int, typer.Option("--round", metavar="N", min=1, help="The round.")],
@@ -122,12 +118,6 @@ def request(
     out: Annotated[
         Path | None, typer.Option("--out", metavar="FILE", help="Where to write what is shown.")
     ] = None,
-    run: RunOption = None,
-    rpc_url: RpcUrlOption = None,
-    keystore: KeystoreOption = None,
-    password_file: PasswordFileOption = None,
-    state: AccountStateOption = None,
-    config: ConfigOption = None,
 ) -> None:
     """Ask on chain for a leaf of a submission that nobody serves, and wait for it.
 

@@ -9,13 +9,8 @@ from typing import Annotated
 import typer
 
 from syntience.cli.options import (
-    AccountStateOption,
-    ConfigOption,
-    KeystoreOption,
-    PasswordFileOption,
-    RpcUrlOption,
-    RunOption,
     layers_of,
+    takes_account_options,
 )
 from syntience.cli.owner import address_of, say, with_owner
 
@@ -26,14 +21,9 @@ app = typer.Typer(
 
 
 @app.command("pause")
+@takes_account_options
 def stop(
     context: typer.Context,
-    run: RunOption = None,
-    rpc_url: RpcUrlOption = None,
-    keystore: KeystoreOption = None,
-    password_file: PasswordFileOption = None,
-    state: AccountStateOption = None,
-    config: ConfigOption = None,
 ) -> None:
     """Stop the run's clocks: every window and every exit at once, for a bounded time."""
     from syntience.governing import pause
@@ -44,14 +34,9 @@ def stop(
 
 
 @app.command("resume")
+@takes_account_options
 def go_on(
     context: typer.Context,
-    run: RunOption = None,
-    rpc_url: RpcUrlOption = None,
-    keystore: KeystoreOption = None,
-    password_file: PasswordFileOption = None,
-    state: AccountStateOption = None,
-    config: ConfigOption = None,
 ) -> None:
     """Let the clocks go on; any key may once a pause has lasted as long as it may."""
     from syntience.governing import resume
@@ -61,6 +46,7 @@ def go_on(
 
 
 @app.command("announce")
+@takes_account_options
 def announce_terms(
     context: typer.Context,
     spec: Annotated[
@@ -87,12 +73,6 @@ def announce_terms(
             "--out", metavar="FILE", help="Also write the run file that nodes need from then on."
         ),
     ] = None,
-    run: RunOption = None,
-    rpc_url: RpcUrlOption = None,
-    keystore: KeystoreOption = None,
-    password_file: PasswordFileOption = None,
-    state: AccountStateOption = None,
-    config: ConfigOption = None,
 ) -> None:
     """Announce that the run goes by another spec from an epoch on. Who does not like it can leave before."""
     from ledger.runs import load_run_file, write_run_file
@@ -115,14 +95,9 @@ def announce_terms(
 
 
 @app.command("withdraw")
+@takes_account_options
 def take_back(
     context: typer.Context,
-    run: RunOption = None,
-    rpc_url: RpcUrlOption = None,
-    keystore: KeystoreOption = None,
-    password_file: PasswordFileOption = None,
-    state: AccountStateOption = None,
-    config: ConfigOption = None,
 ) -> None:
     """Take back the terms announced last, unless they are those of this epoch or the next."""
     from syntience.governing import withdraw_announced

@@ -8,27 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from syntience.cli.options import (
-    AccountStateOption,
-    AllowPrivatePeersOption,
     AuditsOption,
     BehaviourOption,
     ConfigOption,
-    ConfirmationsOption,
-    DataOption,
     DisputesOption,
-    KeystoreOption,
     LastEpochOption,
-    ListenHostOption,
-    ListenPortOption,
-    LogJsonOption,
-    LogLevelOption,
-    MetricsPortOption,
-    PasswordFileOption,
-    PublicEndpointOption,
-    RpcUrlOption,
-    RunOption,
     StateOption,
     layers_of,
+    takes_account_options,
+    takes_node_options,
 )
 from syntience.cli.owner import address_of, say, with_owner
 from syntience.cli.role import run_job
@@ -46,27 +34,13 @@ def _group() -> None:
 
 
 @app.command("run")
+@takes_node_options
 def run_hunter(
     context: typer.Context,
-    run: RunOption = None,
-    rpc_url: RpcUrlOption = None,
-    keystore: KeystoreOption = None,
-    password_file: PasswordFileOption = None,
-    state: StateOption = None,
-    data: DataOption = None,
-    listen_host: ListenHostOption = None,
-    listen_port: ListenPortOption = None,
-    public_endpoint: PublicEndpointOption = None,
-    metrics_port: MetricsPortOption = None,
-    allow_private_peers: AllowPrivatePeersOption = None,
-    confirmations: ConfirmationsOption = None,
     last_epoch: LastEpochOption = None,
     behaviour: BehaviourOption = "honest",
     disputes: DisputesOption = False,
     audits: AuditsOption = 1,
-    log_level: LogLevelOption = None,
-    log_json: LogJsonOption = None,
-    config: ConfigOption = None,
 ) -> None:
     """Hunt in a run until stopped. Needs no slot; its key holds the tokens for its bonds and gets the bounties."""
     run_job(
@@ -111,15 +85,10 @@ def show_evidence(
 
 
 @app.command("prove")
+@takes_account_options
 def prove_evidence(
     context: typer.Context,
     evidence: Annotated[Path, typer.Argument(metavar="EVIDENCE", help="A file of evidence.")],
-    run: RunOption = None,
-    rpc_url: RpcUrlOption = None,
-    keystore: KeystoreOption = None,
-    password_file: PasswordFileOption = None,
-    state: AccountStateOption = None,
-    config: ConfigOption = None,
 ) -> None:
     """Prove a fault by hand. --keystore is the key that pays gas and bond and gets the bounty; call it again if it was interrupted."""
     from syntience.amounts import exact_tokens
@@ -139,6 +108,7 @@ def prove_evidence(
 
 
 @app.command("withdraw")
+@takes_account_options
 def withdraw(
     context: typer.Context,
     bounty: Annotated[
@@ -149,12 +119,6 @@ def withdraw(
             help="Also have the bounty for this miner and round paid. May be given often.",
         ),
     ] = None,
-    run: RunOption = None,
-    rpc_url: RpcUrlOption = None,
-    keystore: KeystoreOption = None,
-    password_file: PasswordFileOption = None,
-    state: AccountStateOption = None,
-    config: ConfigOption = None,
 ) -> None:
     """Take back the bonds that stand behind no challenge. A running hunter needs them; one that ends takes them by itself."""
     from syntience.amounts import exact_tokens

@@ -5,8 +5,10 @@ A parameter is named as its setting, so that a command can hand `context.params`
 
 from __future__ import annotations
 
+import inspect
 import os
 import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -148,6 +150,61 @@ LogLevelOption = Annotated[
     str | None, typer.Option("--log-level", metavar="LEVEL", help="debug, info, warning or error.")
 ]
 LogJsonOption = Annotated[bool | None, typer.Option("--log-json", help="Log as JSON lines.")]
+
+
+_ACCOUNT_OPTIONS: Mapping[str, object] = {
+    "run": RunOption,
+    "rpc_url": RpcUrlOption,
+    "keystore": KeystoreOption,
+    "password_file": PasswordFileOption,
+    "state": AccountStateOption,
+    "config": ConfigOption,
+}
+_NODE_OPTIONS: Mapping[str, object] = {
+    "run": RunOption,
+    "rpc_url": RpcUrlOption,
+    "keystore": KeystoreOption,
+    "password_file": PasswordFileOption,
+    "state": StateOption,
+    "data": DataOption,
+    "listen_host": ListenHostOption,
+    "listen_port": ListenPortOption,
+    "public_endpoint": PublicEndpointOption,
+    "metrics_port": MetricsPortOption,
+    "allow_private_peers": AllowPrivatePeersOption,
+    "confirmations": ConfirmationsOption,
+    "log_level": LogLevelOption,
+    "log_json": LogJsonOption,
+    "config": ConfigOption,
+}
+
+
+def takes_account_options(command: Callable[..., None]) -> Callable[..., None]:
+    """A command that acts with one key on one run: it reads these options by `layers_of` alone."""
+    return _taking(_ACCOUNT_OPTIONS, command)
+
+
+def takes_node_options(command: Callable[..., None]) -> Callable[..., None]:
+    """A command that runs a node: it reads these options by `layers_of` alone."""
+    return _taking(_NODE_OPTIONS, command)
+
+
+def _taking(options: Mapping[str, object], command: Callable[..., None]) -> Callable[..., None]:
+    """Adds options to a command's signature, where typer looks for them, and not to its arguments."""
+    signature = inspect.signature(command, eval_str=True)
+    added = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
+        for name, kind in options.items()
+    ]
+
+    def run(**given: object) -> None:
+        command(**{name: value for name, value in given.items() if name not in options})
+
+    parameters = [*signature.parameters.values(), *added]
+    run.__name__, run.__doc__ = command.__name__, command.__doc__
+    run.__annotations__ = {item.name: item.annotation for item in parameters}
+    vars(run)["__signature__"] = signature.replace(parameters=parameters)
+    return run
 
 
 def layers_of(context: typer.Context, *, role: str | None = None) -> Layers:

@@ -7,13 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from syntience.cli.options import (
-    AccountStateOption,
-    ConfigOption,
-    KeystoreOption,
-    PasswordFileOption,
-    RpcUrlOption,
-    RunOption,
     layers_of,
+    takes_account_options,
 )
 from syntience.cli.owner import address_of, say, with_owner
 
@@ -30,6 +25,7 @@ def _group() -> None:
 
 
 @app.command("claim")
+@takes_account_options
 def claim(
     context: typer.Context,
     account: Annotated[
@@ -40,12 +36,6 @@ def claim(
             help="Whose; by default the account that --keystore is owner or operator of.",
         ),
     ] = None,
-    run: RunOption = None,
-    rpc_url: RpcUrlOption = None,
-    keystore: KeystoreOption = None,
-    password_file: PasswordFileOption = None,
-    state: AccountStateOption = None,
-    config: ConfigOption = None,
 ) -> None:
     """Pay out everything that an account has earned in settled epochs, and its refunds and released bonds.
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from syntience.cli.options import (
-    AccountStateOption,
     ConfigOption,
     ConsentOption,
     KeystoreOption,
@@ -20,6 +19,7 @@ from syntience.cli.options import (
     RunOption,
     layers_of,
     obtain_password,
+    takes_account_options,
 )
 from syntience.cli.owner import address_of, consented, named_operator, say, with_owner
 
@@ -41,6 +41,7 @@ class RoleName(StrEnum):
 
 
 @app.command("deposit")
+@takes_account_options
 def deposit(
     context: typer.Context,
     amount: Annotated[
@@ -71,12 +72,6 @@ def deposit(
             "--payout", metavar="ADDRESS", help="Where rewards go; the account by default."
         ),
     ] = None,
-    run: RunOption = None,
-    rpc_url: RpcUrlOption = None,
-    keystore: KeystoreOption = None,
-    password_file: PasswordFileOption = None,
-    state: AccountStateOption = None,
-    config: ConfigOption = None,
 ) -> None:
     """Deposit stake and take a slot, which counts from the next epoch on.
 
@@ -115,14 +110,9 @@ def deposit(
 
 
 @app.command("exit")
+@takes_account_options
 def leave(
     context: typer.Context,
-    run: RunOption = None,
-    rpc_url: RpcUrlOption = None,
-    keystore: KeystoreOption = None,
-    password_file: PasswordFileOption = None,
-    state: AccountStateOption = None,
-    config: ConfigOption = None,
 ) -> None:
     """Ask for the whole stake back. The slot ends with this epoch, the tokens can be withdrawn after the unbonding time."""
     from ledger.contracts.vault import Unbonding
@@ -140,14 +130,9 @@ def leave(
 
 
 @app.command("withdraw")
+@takes_account_options
 def take_out(
     context: typer.Context,
-    run: RunOption = None,
-    rpc_url: RpcUrlOption = None,
-    keystore: KeystoreOption = None,
-    password_file: PasswordFileOption = None,
-    state: AccountStateOption = None,
-    config: ConfigOption = None,
 ) -> None:
     """Take out what was asked back and has waited long enough."""
     from syntience.amounts import exact_tokens
@@ -157,18 +142,13 @@ def take_out(
 
 
 @app.command("set-endpoint")
+@takes_account_options
 def move(
     context: typer.Context,
     public_endpoint: Annotated[
         str,
         typer.Option("--endpoint", metavar="URL", help="How others reach the node from now on."),
     ],
-    run: RunOption = None,
-    rpc_url: RpcUrlOption = None,
-    keystore: KeystoreOption = None,
-    password_file: PasswordFileOption = None,
-    state: AccountStateOption = None,
-    config: ConfigOption = None,
 ) -> None:
     """Tell the run where the node serves; the owner's key or its operator's may."""
     from syntience.config import checked_endpoint
@@ -180,18 +160,13 @@ def move(
 
 
 @app.command("rotate-operator")
+@takes_account_options
 def rotate(
     context: typer.Context,
     operator_keystore: OperatorKeystoreOption = None,
     operator_password_file: OperatorPasswordFileOption = None,
     operator: OperatorAddressOption = None,
     consent: ConsentOption = None,
-    run: RunOption = None,
-    rpc_url: RpcUrlOption = None,
-    keystore: KeystoreOption = None,
-    password_file: PasswordFileOption = None,
-    state: AccountStateOption = None,
-    config: ConfigOption = None,
 ) -> None:
     """Hand the node's work to another key, from the next round on. The old key never serves again."""
     from protocol.ids import Round

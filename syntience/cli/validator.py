@@ -5,23 +5,9 @@ from __future__ import annotations
 import typer
 
 from syntience.cli.options import (
-    AllowPrivatePeersOption,
     BehaviourOption,
-    ConfigOption,
-    ConfirmationsOption,
-    DataOption,
-    KeystoreOption,
     LastEpochOption,
-    ListenHostOption,
-    ListenPortOption,
-    LogJsonOption,
-    LogLevelOption,
-    MetricsPortOption,
-    PasswordFileOption,
-    PublicEndpointOption,
-    RpcUrlOption,
-    RunOption,
-    StateOption,
+    takes_node_options,
 )
 from syntience.cli.role import run_job
 
@@ -34,25 +20,11 @@ def _group() -> None:
 
 
 @app.command("run")
+@takes_node_options
 def run_validator(
     context: typer.Context,
-    run: RunOption = None,
-    rpc_url: RpcUrlOption = None,
-    keystore: KeystoreOption = None,
-    password_file: PasswordFileOption = None,
-    state: StateOption = None,
-    data: DataOption = None,
-    listen_host: ListenHostOption = None,
-    listen_port: ListenPortOption = None,
-    public_endpoint: PublicEndpointOption = None,
-    metrics_port: MetricsPortOption = None,
-    allow_private_peers: AllowPrivatePeersOption = None,
-    confirmations: ConfirmationsOption = None,
     last_epoch: LastEpochOption = None,
     behaviour: BehaviourOption = "honest",
-    log_level: LogLevelOption = None,
-    log_json: LogJsonOption = None,
-    config: ConfigOption = None,
 ) -> None:
     """Validate a run until stopped. Needs a slot: see `syntience stake deposit`."""
     run_job(context, "validator", last_epoch=last_epoch, behaviour=behaviour)
