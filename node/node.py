@@ -116,22 +116,11 @@ class Node:
         pin_threads(spec.compute.threads)
         config.state_dir.mkdir(parents=True, exist_ok=True)
         async with AsyncExitStack() as stack:
-            connection = await Connection.open(config.rpc_url, chain_id=run_file.chain_id)
-            stack.push_async_callback(connection.aclose)
-            contracts = await join(run_file, connection)
-            events = await EventReader.open(
-                config.state_dir / "events.db",
-                connection,
-                run_file.contracts,
-                from_block=run_file.deploy_block,
-                confirmations=config.confirmations,
-            )
-            stack.callback(events.close)
-            chain = RunChain(contracts=contracts, events=events, clock=RoundClock(spec.chain))
-            await chain.poll()
+            connection, chain = await _follow_chain(config, run_file, stack)
             watch = RunWatch(chain, spec.hash())
             watch.look()
-            me = await contracts.registry.account_of_operator(signer.address) or signer.address
+            registry = chain.contracts.registry
+            me = await registry.account_of_operator(signer.address) or signer.address
             outbox = await stack.enter_async_context(
                 await Outbox.open(
                     config.state_dir / "outbox.db", connection, signer, settings=config.outbox
@@ -144,11 +133,7 @@ class Node:
             client = await stack.enter_async_context(
                 PeerClient(client_limits(spec.chain, config.allow_private), name=me)
             )
-            server = NodeServer(
-                store, board, _server_limits(config.allow_private), providers=providers
-            )
-            await server.start(config.host, config.port)
-            stack.push_async_callback(server.stop)
+            server = await _serve(config, store, board, providers, stack)
             dataset = await open_dataset(
                 spec.data,
                 folder=config.data_dir or config.state_dir / "dataset",
@@ -276,3 +261,37 @@ def client_limits(chain: ChainParams, local: bool) -> ClientLimits:
 def _server_limits(local: bool) -> ServerLimits:
     """On a devnet all nodes share one address, so the limits per peer have to hold for all."""
     return ServerLimits(requests_per_s=2000.0, request_burst=20_000) if local else ServerLimits()
+
+
+async def _follow_chain(
+    config: NodeConfig, run_file: RunFile, stack: AsyncExitStack
+) -> tuple[Connection, RunChain]:
+    """The run on its chain, with all events so far; the stack closes it."""
+    connection = await Connection.open(config.rpc_url, chain_id=run_file.chain_id)
+    stack.push_async_callback(connection.aclose)
+    contracts = await join(run_file, connection)
+    events = await EventReader.open(
+        config.state_dir / "events.db",
+        connection,
+        run_file.contracts,
+        from_block=run_file.deploy_block,
+        confirmations=config.confirmations,
+    )
+    stack.callback(events.close)
+    chain = RunChain(contracts=contracts, events=events, clock=RoundClock(run_file.spec.chain))
+    await chain.poll()
+    return connection, chain
+
+
+async def _serve(
+    config: NodeConfig,
+    store: FolderStore,
+    board: RecordBoard,
+    providers: Mapping[str, Provider] | None,
+    stack: AsyncExitStack,
+) -> NodeServer:
+    """The node's server, under way; the stack stops it."""
+    server = NodeServer(store, board, _server_limits(config.allow_private), providers=providers)
+    await server.start(config.host, config.port)
+    stack.push_async_callback(server.stop)
+    return server
