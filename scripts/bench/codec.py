@@ -7,12 +7,12 @@ values in square tiles, against torch's own top-k, one pass of reading and one o
 from __future__ import annotations
 
 import argparse
-import resource
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from math import comb, log2
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -193,21 +193,16 @@ def _index_cost(sent: list[tuple[NDArray[np.float32], Payload]]) -> float:
 
 
 def _speed(millions: int) -> Iterator[Figure]:
-    edge = 64 * round((millions * 1_000_000) ** 0.5 / 64)
-    flat = FlatLayout(shapes={"w": (edge, edge)}, offsets={"w": 0}, size=edge * edge)
-    layout = cut(flat, CODEC)
-    values = np.random.default_rng(1).standard_normal(flat.size, np.float32)
+    layout, values = _random_values(millions)
     rows = torch.from_numpy(values).view(-1, CODEC.chunk)
     name = f"{millions} M values"
 
-    # First, while nothing larger has been allocated: the peak of a process never falls again.
-    extra = _extra_mib(values, layout)
     reading = _best(lambda: float(values.sum()))
     topk = _best(lambda: torch.topk(rows.abs(), CODEC.k, dim=1), 2)
     selecting = _best(lambda: kernels.select(values, layout))
     encoding = _best(lambda: _encode(values, layout))
     data = kernels.pack(layout, kernels.encode(values, layout))
-    total = np.zeros(flat.size, np.float32)
+    total = np.zeros_like(values)
     ones = np.ones(layout.chunks, np.float32)
     writing = _best(lambda: np.add(total, np.float32(1.0), out=total))
     decoding = _best(
@@ -223,6 +218,8 @@ def _speed(millions: int) -> Iterator[Figure]:
         name=f"decode and add / read and write, {name}", value=decoding / writing, goal=4, unit=""
     )
     if millions == 100:
+        with get_context("spawn").Pool(1) as pool:
+            extra = pool.apply(_extra_mib, (millions,))
         yield Figure(name=f"extra memory, {name}", value=extra, goal=2048, unit="MiB")
 
 
@@ -240,24 +237,32 @@ def _best(work: Callable[[], object], repeats: int = REPEATS) -> float:
     return best * 1e3
 
 
-def _extra_mib(values: NDArray[np.float32], layout: ChunkLayout) -> float:
-    """What encoding, decoding and adding take beyond the values themselves and the dense tensor that is added to."""
-    total = np.zeros_like(values)
-    total += 1.0  # touched, so that its pages count before
+def _extra_mib(millions: int) -> float:
+    """What encoding, decoding and adding take beyond the values themselves and the dense tensor that is added to.
+
+    For a process of its own: a peak never falls again, and this one has trained a model before.
+    """
+    layout, values = _random_values(millions)
+    total = np.ones_like(values)
     before = _peak_mib()
     data = _encode(values, layout)
-    kernels.add(
-        total,
-        layout,
-        kernels.unpack(data, layout),
-        np.ones(layout.chunks, np.float32),
-        np.float32(0),
-    )
+    ones = np.ones(layout.chunks, np.float32)
+    kernels.add(total, layout, kernels.unpack(data, layout), ones, np.float32(0))
     return _peak_mib() - before
 
 
+def _random_values(millions: int) -> tuple[ChunkLayout, NDArray[np.float32]]:
+    """Normal values in the tiles of a square matrix."""
+    edge = 64 * round((millions * 1_000_000) ** 0.5 / 64)
+    flat = FlatLayout(shapes={"w": (edge, edge)}, offsets={"w": 0}, size=edge * edge)
+    return cut(flat, CODEC), np.random.default_rng(1).standard_normal(flat.size, np.float32)
+
+
 def _peak_mib() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    """Of this process's memory since its program started. Not `ru_maxrss`: that is inherited from who started it."""
+    status = Path("/proc/self/status").read_text()
+    line = next(line for line in status.splitlines() if line.startswith("VmHWM"))
+    return int(line.split()[1]) / 1024
 
 
 if __name__ == "__main__":
