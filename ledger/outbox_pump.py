@@ -361,8 +361,13 @@ class Pump:
             _LOG.warning("%s: no funds for higher fees: %s", entry.key, error)
 
     async def _send(self, key: str, attempt: Attempt) -> None:
-        answer, words = await broadcast(self._connection, attempt.raw)
+        # Noted before the node answers: a pass meanwhile must not send the same thing again.
         self._sent_at[key] = time.monotonic()
+        try:
+            answer, words = await broadcast(self._connection, attempt.raw)
+        except Retryable:
+            self._sent_at.pop(key, None)
+            raise
         if answer is Answer.NO_FUNDS:
             raise EmptyBalance(
                 f"{self._signer.address} can't pay for {key} ({words})",

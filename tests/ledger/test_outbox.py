@@ -449,6 +449,27 @@ async def test_submit__window_moved_by_a_pause__is_sent_again_under_the_same_key
         assert anvil.nonce(signer.address) == 2
 
 
+async def test_send__node_slow_to_answer__is_shown_the_transaction_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[bytes] = []
+
+    async def slowly(connection: Connection, raw: bytes) -> tuple[Answer, str]:
+        shown.append(raw)
+        await asyncio.sleep(4 * FAST.poll_s)
+        return await broadcast(connection, raw)
+
+    monkeypatch.setattr("ledger.outbox_pump.broadcast", slowly)
+    with start_anvil("--no-mining") as anvil:
+        signer = anvil.key()
+        slow = replace(FAST, rebroadcast_s=600)
+        async with sending(anvil, tmp_path, signer, settings=slow) as outbox:
+            await outbox.send(pay(stranger()), "first")
+            await outbox.send(pay(stranger()), "second")
+            await asyncio.sleep(4 * FAST.poll_s)
+    assert len(shown) == 2
+
+
 async def test_submit__window_met__is_like_any_other(anvil: Anvil, tmp_path: Path) -> None:
     signer, to = anvil.key(), stranger()
     async with sending(anvil, tmp_path, signer) as outbox:
