@@ -90,6 +90,7 @@ class Workbench:
             model=self.spec.model,
             inner=inner,
             codec=self.spec.codec,
+            round_=start.round,
             initial_root=start.initial_root,
         )
         return Trained(

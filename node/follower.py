@@ -120,7 +120,8 @@ class Follower:
         chosen = [payloads[facts.miners[slot]] for slot in outcome.selected]
         before = params = self.params
         if chosen:
-            params = await asyncio.to_thread(aggregate, before, chosen, self._spec.outer)
+            alpha = self._spec.outer.alpha_at(outcome.round)
+            params = await asyncio.to_thread(aggregate, before, chosen, alpha)
         root = await asyncio.to_thread(state_root, params)
         self._take(Round(self.head + 1), root, params)
         await asyncio.to_thread(self._checkpoints.save, self.head, root, params)

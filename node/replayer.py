@@ -65,6 +65,7 @@ class Replayer:
             params = await follower.model_at(submission.round, submission.initial_root)
         samples = await self.run(partial(self._samples, submission))
         return RoundStart(
+            round=submission.round,
             state=InnerState(params=params, local=local),
             root=submission.initial_root,
             samples=samples,

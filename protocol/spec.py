@@ -12,8 +12,9 @@ from decimal import Decimal, InvalidOperation
 from protocol import canonical, record
 from protocol.errors import Rejected
 from protocol.hashing import keccak256
-from protocol.ids import Hash32, Units
+from protocol.ids import Hash32, Round, Units
 from protocol.merkle import depth_of
+from protocol.schedule import ScheduleSpec
 
 SPEC_VERSION = 1
 
@@ -169,6 +170,8 @@ class InnerSpec:
     """The inner loop of a round: `steps` AdamW steps of `batch` samples.
 
     `trace_every`: a state root enters the trace after every so many steps. `grad_clip` 0 is off.
+    `schedule`: of the learning rate, by inner step of the run: the first of round r is (r - 1) * steps + 1, whether or not
+    the rounds before were void.
     """
 
     steps: int
@@ -180,6 +183,15 @@ class InnerSpec:
     weight_decay: str
     grad_clip: str
     trace_every: int
+    schedule: ScheduleSpec
+
+    def taken_before(self, round_: Round) -> int:
+        """Inner steps of all rounds before this one."""
+        return (round_ - 1) * self.steps
+
+    def learning_rate_at(self, step: int) -> float:
+        """The learning rate of an inner step of the run, counted from 1."""
+        return self.schedule.apply(self.learning_rate, step)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,11 +210,19 @@ class CodecSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OuterSpec:
-    """theta <- theta - alpha * mean of the selected; `newcomer_slots` of `top_g` need no weight."""
+    """theta <- theta - alpha * mean of the selected; `newcomer_slots` of `top_g` need no weight.
+
+    `schedule`: of alpha, by round.
+    """
 
     alpha: str
     top_g: int
     newcomer_slots: int
+    schedule: ScheduleSpec
+
+    def alpha_at(self, round_: Round) -> float:
+        """The outer step of a round."""
+        return self.schedule.apply(self.alpha, round_)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,7 +22,7 @@ def derive_spec(template: RunSpec, *, data: Path, changes: Sequence[str]) -> Run
     Args:
         template: everything that is not changed comes from here.
         data: a prepared data set; vocabulary and context follow from it.
-        changes: ``part.field=value``, such as ``chain.train_s=60`` or ``inner.learning_rate=0.001``.
+        changes: ``part.field=value``, such as ``chain.train_s=60`` or ``inner.schedule.final=0.1``.
 
     Returns:
         The spec. Samples per round, steps, trace interval, data set and genesis root of the chain's part follow from the
@@ -68,21 +68,25 @@ def _parts(spec: RunSpec) -> dict[str, Mapping[str, Json]]:
 
 def _apply(parts: Mapping[str, dict[str, Json]], change: str) -> None:
     path, equals, text = change.partition("=")
-    part, _, name = path.partition(".")
-    if not equals or name not in parts.get(part, {}):
+    *groups, name = path.split(".")
+    holder: Mapping[str, Json] = parts
+    for group in groups:
+        inside = holder.get(group)
+        holder = inside if isinstance(inside, dict) else {}
+    before = holder.get(name)
+    if not equals or not isinstance(holder, dict) or before is None or isinstance(before, Mapping):
         known = ", ".join(f"{each}.…" for each in parts)
         raise OperatorError(
             f"there is nothing to set by {change!r}", f"write part.field=value; parts are {known}"
         )
-    before = parts[part][name]
     if isinstance(before, bool):
-        parts[part][name] = text == "true"
+        holder[name] = text == "true"
     elif isinstance(before, int):
         try:
-            parts[part][name] = int(text)
+            holder[name] = int(text)
         except ValueError as error:
             raise OperatorError(
                 f"{path} is a whole number, not {text!r}", "write digits"
             ) from error
     else:
-        parts[part][name] = text
+        holder[name] = text

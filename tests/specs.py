@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from protocol.hashing import keccak256
 from protocol.ids import UNITS_PER_TOKEN, Hash32, Units
+from protocol.schedule import CONSTANT
 from protocol.spec import (
     SPEC_VERSION,
     ChainParams,
@@ -130,9 +131,10 @@ SPEC = RunSpec(
         weight_decay="0.1",
         grad_clip="1",
         trace_every=1,
+        schedule=CONSTANT,
     ),
     codec=CodecSpec(version=2, chunk=4096, k=64, bits=2, feedback="0.95"),
-    outer=OuterSpec(alpha="1", top_g=15, newcomer_slots=3),
+    outer=OuterSpec(alpha="1", top_g=15, newcomer_slots=3, schedule=CONSTANT),
     scoring=ScoringSpec(
         beta_fraction="0.2",
         mu_gamma="0.95",

@@ -14,7 +14,6 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from protocol.spec import OuterSpec
 from training import kernels
 from training.codec import LEVEL_UNIT, Payload
 from training.parameters import Parameters
@@ -63,7 +62,7 @@ def tensor_scales(payloads: Sequence[Payload]) -> list[dict[str, np.float32]]:
     return [scale_of(payload, medians) for payload in payloads]
 
 
-def aggregate(params: Parameters, payloads: Sequence[Payload], outer: OuterSpec) -> Parameters:
+def aggregate(params: Parameters, payloads: Sequence[Payload], alpha: float) -> Parameters:
     """Theta - alpha * (sum of the scaled updates) / (their number). `payloads` come in slot order. None: theta as it is.
 
     The divisor is the size of the set, not the number of senders of a coordinate: a lone sender would own it.
@@ -77,7 +76,7 @@ def aggregate(params: Parameters, payloads: Sequence[Payload], outer: OuterSpec)
             raise ValueError("payloads of different layouts")
         _add_scaled(total, payload, scales)
     mean = total / np.float32(len(payloads))
-    return layout.flat.split(_step(layout.flat.flatten(params), mean, float(outer.alpha)))
+    return layout.flat.split(_step(layout.flat.flatten(params), mean, alpha))
 
 
 def apply_update(params: Parameters, payload: Payload, scales: Scales, step: float) -> Parameters:

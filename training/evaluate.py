@@ -12,7 +12,7 @@ from protocol.spec import ModelSpec
 from training.aggregate import Scales, apply_update
 from training.codec import Payload
 from training.dataset import TokenDataset
-from training.inner import FlatModel
+from training.flat_model import FlatModel
 from training.model import token_losses
 from training.parameters import Parameters
 

@@ -1,8 +1,6 @@
 """A miner's round: H AdamW steps from theta, then error feedback and compression.
 
-The parameters, gradients and moments each lie in one flat vector in name order (the model's tensors are views), so that an AdamW
-step is a handful of operations on vectors and every sum has a fixed order. With one thread, the same inputs give the same bits
-on the same kind of processor.
+With one thread, the same inputs give the same bits on the same kind of processor.
 """
 
 from __future__ import annotations
@@ -14,13 +12,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from protocol.ids import Hash32
+from protocol.ids import Hash32, Round
 from protocol.spec import CodecSpec, InnerSpec, ModelSpec
+from training.adamw import AdamW
 from training.codec import Payload, encode_flat
 from training.errors import TrainingDiverged
-from training.layout import FlatLayout, flat_layout
+from training.flat_model import FlatModel
 from training.local_state import LocalState
-from training.model import Llama, token_losses
+from training.model import token_losses
 from training.parameters import Parameters
 from training.roots import (
     combine_local,
@@ -48,64 +47,6 @@ class RoundWork:
     mean_loss: float  # nats per token over all steps
 
 
-class FlatModel:
-    """A Llama whose parameters and gradients are views into two flat vectors."""
-
-    def __init__(self, model: ModelSpec) -> None:
-        self.layout: FlatLayout = flat_layout(model)
-        self.llama = Llama(model)
-        self.theta = torch.zeros(self.layout.size)
-        self.gradient = torch.zeros(self.layout.size)
-        for name, parameter in self.llama.named_parameters():
-            start = self.layout.offsets[name]
-            end = start + parameter.numel()
-            parameter.data = self.theta[start:end].view(parameter.shape)
-            parameter.grad = self.gradient[start:end].view(parameter.shape)
-
-    def load(self, params: Parameters) -> None:
-        """Copies `params` into the model's memory."""
-        self.theta.copy_(torch.from_numpy(self.layout.flatten(params)))
-
-    def parameters(self) -> Parameters:
-        """Views into the model's memory: copy what must outlive the next step."""
-        return self.layout.split(self.theta.numpy())
-
-
-class AdamW:
-    """Decoupled weight decay (Loshchilov and Hutter 2019) over one flat vector; vectors of norms are not decayed."""
-
-    def __init__(self, flat: FlatModel, inner: InnerSpec, local: LocalState) -> None:
-        self._flat = flat
-        self._learning_rate, self._epsilon = (
-            float(inner.learning_rate),
-            float(inner.epsilon),
-        )
-        self._beta1, self._beta2 = float(inner.beta1), float(inner.beta2)
-        self._decay, self._clip = float(inner.weight_decay), float(inner.grad_clip)
-        self.m = torch.from_numpy(flat.layout.flatten(local.m))
-        self.v = torch.from_numpy(flat.layout.flatten(local.v))
-        self.step_count = local.step
-
-    def step(self) -> None:
-        """Consumes the model's gradient."""
-        gradient, theta = self._flat.gradient, self._flat.theta
-        if self._clip > 0:
-            norm = _norm(gradient.numpy())
-            if norm > self._clip:
-                gradient.mul_(self._clip / norm)
-        self.step_count += 1
-        if self._decay > 0:
-            for parameter in self._flat.llama.parameters():
-                if parameter.ndim > 1:
-                    parameter.data.mul_(1.0 - self._learning_rate * self._decay)
-        self.m.mul_(self._beta1).add_(gradient, alpha=1.0 - self._beta1)
-        self.v.mul_(self._beta2).addcmul_(gradient, gradient, value=1.0 - self._beta2)
-        correction1 = 1.0 - _power(self._beta1, self.step_count)
-        correction2 = 1.0 - _power(self._beta2, self.step_count)
-        denominator = self.v.sqrt().div_(correction2**0.5).add_(self._epsilon)
-        theta.addcdiv_(self.m, denominator, value=-self._learning_rate / correction1)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InnerState:
     """Where an inner loop stands between two steps. The arrays are its own."""
@@ -119,12 +60,25 @@ class InnerState:
 
 
 class InnerLoop:
-    """The inner loop of one round, step by step."""
+    """The inner loop of one round, step by step.
+
+    Args:
+        start: where it begins.
+        model, inner, codec: of the run's spec.
+        taken: inner steps of the run before `start`, void rounds' included: the schedule goes by them.
+    """
 
     def __init__(
-        self, start: InnerState, *, model: ModelSpec, inner: InnerSpec, codec: CodecSpec
+        self,
+        start: InnerState,
+        *,
+        model: ModelSpec,
+        inner: InnerSpec,
+        codec: CodecSpec,
+        taken: int,
     ) -> None:
         self._start, self._model, self._codec = start, model, codec
+        self._inner, self._taken = inner, taken
         self._flat = FlatModel(model)
         self._flat.load(start.params)
         self._optimizer = AdamW(self._flat, inner, start.local)
@@ -133,7 +87,8 @@ class InnerLoop:
     def step(self, batch: Tensor) -> float:
         """One step on a batch (batch, L+1) of tokens; returns the loss in nats per token."""
         loss = _gradient(self._flat, batch)
-        self._optimizer.step()
+        self._taken += 1
+        self._optimizer.step(self._inner.learning_rate_at(self._taken))
         return loss
 
     def leaf(self) -> bytes:
@@ -183,14 +138,21 @@ def train_round(  # noqa: PLR0913 - a round has exactly these inputs
     model: ModelSpec,
     inner: InnerSpec,
     codec: CodecSpec,
+    round_: Round,
     initial_root: Hash32,
 ) -> RoundWork:
-    """Trains on `samples` (H, batch, L+1) from `params`, the state with root `initial_root`.
+    """Trains on `samples` (H, batch, L+1) of a round from `params`, the state with root `initial_root`.
 
     Raises ValueError for samples of another shape or vocabulary, TrainingDiverged if a number is no longer finite.
     """
     check_samples(samples, model, inner)
-    loop = InnerLoop(InnerState(params=params, local=local), model=model, inner=inner, codec=codec)
+    loop = InnerLoop(
+        InnerState(params=params, local=local),
+        model=model,
+        inner=inner,
+        codec=codec,
+        taken=inner.taken_before(round_),
+    )
     local_in_root = loop.local_root()
     trace = [initial_root + local_in_root]
     losses: list[float] = []
@@ -247,23 +209,6 @@ def _compress(
         step=optimizer.step_count,
     )
     return payload, local_out
-
-
-def _norm(values: NDArray[np.float32]) -> float:
-    """L2 norm, summed from first to last in fp64: torch's own sum depends on threads and vector width."""
-    squares = np.square(values, dtype=np.float64)
-    return float(np.sqrt(np.cumsum(squares)[-1]))
-
-
-def _power(base: float, exponent: int) -> float:
-    """Base ** exponent by repeated squaring: only IEEE products, where libm's pow differs between systems."""
-    result = 1.0
-    while exponent:
-        if exponent & 1:
-            result *= base
-        base *= base
-        exponent >>= 1
-    return result
 
 
 def check_samples(samples: NDArray[np.int64], model: ModelSpec, inner: InnerSpec) -> None:

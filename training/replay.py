@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from protocol.ids import Hash32
+from protocol.ids import Hash32, Round
 from protocol.spec import CodecSpec, InnerSpec, ModelSpec, RunSpec
 from training.codec import Payload
 from training.inner import InnerLoop, InnerState, check_samples
@@ -41,10 +41,12 @@ class RoundStart:
     """Where a round begins.
 
     Attributes:
+        round: its number.
         root: state root of `state.params`, as it was signed.
         samples: (H, batch, L+1) tokens, in training order.
     """
 
+    round: Round
     state: InnerState
     root: Hash32
     samples: NDArray[np.int64] = field(repr=False)
@@ -93,7 +95,7 @@ def replay(start: RoundStart, arithmetic: Arithmetic, *, keep: Collection[int] =
         TrainingDiverged: a number is no longer finite.
     """
     check_samples(start.samples, arithmetic.model, arithmetic.inner)
-    loop = _loop(start.state, arithmetic)
+    loop = _loop(start.state, arithmetic, arithmetic.inner.taken_before(start.round))
     leaves = [start.root + loop.local_root()]
     states = {0: start.state} if 0 in keep else {}
     for step, batch in enumerate(torch.from_numpy(start.samples.copy()), start=1):
@@ -106,9 +108,14 @@ def replay(start: RoundStart, arithmetic: Arithmetic, *, keep: Collection[int] =
     return Replay(leaves=tuple(leaves), states=states, encoded=encoded)
 
 
-def step_from(before: InnerState, batch: NDArray[np.int64], arithmetic: Arithmetic) -> InnerState:
-    """The state one inner step later, on a batch (batch, L+1) of tokens."""
-    loop = _loop(before, arithmetic)
+def step_from(
+    before: InnerState, batch: NDArray[np.int64], arithmetic: Arithmetic, *, taken: int
+) -> InnerState:
+    """The state one inner step later, on a batch (batch, L+1) of tokens.
+
+    `taken`: inner steps of the run before it, as the learning rate's schedule counts them.
+    """
+    loop = _loop(before, arithmetic, taken)
     loop.step(torch.from_numpy(batch.copy()))
     return loop.state()
 
@@ -121,7 +128,8 @@ def encode_from(final: InnerState, params: Parameters, arithmetic: Arithmetic) -
         params: the model with which it began.
         arithmetic: of the run.
     """
-    payload, local_out = _loop(final, arithmetic).compress(params)
+    # No step is taken, so it doesn't matter how many were.
+    payload, local_out = _loop(final, arithmetic, 0).compress(params)
     return Encoded(payload=payload, local_out=local_out)
 
 
@@ -138,5 +146,11 @@ def trace_of(leaves: tuple[bytes, ...], last: bytes, *, trace_every: int) -> tup
     return (leaves[0], *(leaves[step] for step in shown), last)
 
 
-def _loop(state: InnerState, arithmetic: Arithmetic) -> InnerLoop:
-    return InnerLoop(state, model=arithmetic.model, inner=arithmetic.inner, codec=arithmetic.codec)
+def _loop(state: InnerState, arithmetic: Arithmetic, taken: int) -> InnerLoop:
+    return InnerLoop(
+        state,
+        model=arithmetic.model,
+        inner=arithmetic.inner,
+        codec=arithmetic.codec,
+        taken=taken,
+    )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from protocol.ids import Address
+from protocol.ids import Address, Round
 from protocol.spec import RunSpec
 from scoring.evaluation import Evaluation
 from training.aggregate import median_norms, scale_of
@@ -24,6 +24,7 @@ class Exam:
     """One validator's exam of one round.
 
     Attributes:
+        round: its number.
         params: the model at the start of the round.
         payloads: of every peer in `peers` and `selected`.
         selected: the peers whose updates entered the aggregate.
@@ -32,6 +33,7 @@ class Exam:
         own: data set indices of each peer's own evaluated batch.
     """
 
+    round: Round
     params: Parameters
     payloads: Mapping[Address, Payload]
     selected: Sequence[Address]
@@ -46,10 +48,11 @@ class Examiner:
     def __init__(self, spec: RunSpec, dataset: TokenDataset) -> None:
         self._evaluator = Evaluator(spec.model)
         self._dataset = dataset
-        self._step = float(spec.scoring.beta_fraction) * float(spec.outer.alpha)
+        self._beta_fraction, self._outer = float(spec.scoring.beta_fraction), spec.outer
 
     def examine(self, exam: Exam) -> tuple[Evaluation, ...]:
         """Evaluates every peer, in the order given."""
+        step = self._beta_fraction * self._outer.alpha_at(exam.round)
         medians = median_norms([exam.payloads[miner] for miner in exam.selected])
         random = self._dataset.samples(exam.random)
         random_before = self._evaluator.loss(exam.params, random)
@@ -63,12 +66,10 @@ class Examiner:
                     miner=miner,
                     rand_before=random_before,
                     rand_after=self._evaluator.loss_after(
-                        exam.params, payload, scales, self._step, random
+                        exam.params, payload, scales, step, random
                     ),
                     own_before=self._evaluator.loss(exam.params, own),
-                    own_after=self._evaluator.loss_after(
-                        exam.params, payload, scales, self._step, own
-                    ),
+                    own_after=self._evaluator.loss_after(exam.params, payload, scales, step, own),
                 )
             )
         return tuple(found)

@@ -80,7 +80,9 @@ class Recomputation:
         run = self._replayer.run
         before, agreed = await self._before(game, publication, start, what.step - 1)
         batch = start.samples[what.step - 1]
-        mine = await run(partial(step_from, before, batch, self._replayer.arithmetic))
+        arithmetic = self._replayer.arithmetic
+        taken = arithmetic.inner.taken_before(game.round) + what.step - 1
+        mine = await run(partial(step_from, before, batch, arithmetic, taken=taken))
         if leaf_hash(await run(mine.leaf)) == game.position.node:
             return False
         theirs = await self._state(game, game.position.node)

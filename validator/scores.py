@@ -108,6 +108,7 @@ class Scorer:
             draw=draw,
         )
         exam = Exam(
+            round=facts.round,
             params=step.before,
             payloads=step.payloads,
             selected=[facts.miners[slot] for slot in step.outcome.selected],

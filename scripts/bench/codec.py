@@ -19,7 +19,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from protocol.spec import CodecSpec, InnerSpec, ModelSpec, OuterSpec
+from protocol.ids import Round
+from protocol.schedule import CONSTANT
+from protocol.spec import CodecSpec, InnerSpec, ModelSpec
 from scripts.bench.figures import Figure, table, write_json
 from syntience import corpus, documents
 from training import kernels
@@ -58,8 +60,9 @@ INNER = InnerSpec(
     weight_decay="0.1",
     grad_clip="1",
     trace_every=10,
+    schedule=CONSTANT,
 )
-OUTER = OuterSpec(alpha="1", top_g=2, newcomer_slots=0)
+ALPHA = 1.0
 WORKERS, ROUNDS, WARM = 2, 8, 3
 REPEATS = 5
 
@@ -127,6 +130,7 @@ def _pseudo_gradients(text: Path | None) -> list[tuple[NDArray[np.float32], Payl
                     model=MODEL,
                     inner=INNER,
                     codec=CODEC,
+                    round_=Round(round_ + 1),
                     initial_root=state_root(params),
                 )
                 locals_[worker] = done.local_out
@@ -136,7 +140,7 @@ def _pseudo_gradients(text: Path | None) -> list[tuple[NDArray[np.float32], Payl
                     # What is left of the feedback and what was sent are together what was compressed.
                     flat = done.payload.layout.flat.flatten(done.local_out.e)
                     sent.append((flat + done.payload.dense_flat(), done.payload))
-            params = aggregate(params, payloads, OUTER)
+            params = aggregate(params, payloads, ALPHA)
             print(f"  round {round_ + 1}: loss {sum(losses) / WORKERS:.3f}", flush=True)
     return sent
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from protocol.errors import OperatorError
 from protocol.ids import UNITS_PER_TOKEN, Hash32, Units
 from protocol.merkle import depth_of
+from protocol.schedule import CONSTANT
 from protocol.spec import (
     SPEC_VERSION,
     ChainParams,
@@ -103,6 +104,7 @@ _INNER = InnerSpec(
     weight_decay="0.1",
     grad_clip="1",
     trace_every=5,
+    schedule=CONSTANT,
 )
 _MODEL = ModelSpec(
     vocab_size=1024,
@@ -219,7 +221,7 @@ def build_spec(
         data=data,
         inner=inner,
         codec=CODEC,
-        outer=OuterSpec(alpha="1.25", top_g=15, newcomer_slots=3),
+        outer=OuterSpec(alpha="1.25", top_g=15, newcomer_slots=3, schedule=CONSTANT),
         scoring=ScoringSpec(
             beta_fraction="0.2",
             # A run is short, and its first rounds are noisy: a model that only learns which words are frequent

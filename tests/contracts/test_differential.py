@@ -82,7 +82,7 @@ def harness(anvil: Anvil, tmp_path_factory: pytest.TempPathFactory) -> Harness:
     document = json.loads((folder / "out" / "Differential.sol" / "Differential.json").read_text())
     sender = anvil.rpc("eth_accounts")[0]
     creation = {"from": sender, "data": document["bytecode"]["object"], "gas": hex(16_000_000)}
-    receipt = anvil.rpc("eth_getTransactionReceipt", anvil.rpc("eth_sendTransaction", creation))
+    receipt = anvil.transact(creation)
     abi = parse_abi("Differential", document["abi"])
     return Harness(anvil=anvil, abi=abi, address=to_address(receipt["contractAddress"]))
 

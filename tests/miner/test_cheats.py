@@ -182,6 +182,7 @@ def test_scaled__any_factor__counts_as_an_update_of_median_norm(desk: Desk) -> N
     ]:
         everybody = {**payloads, MINER: payload}
         exam = Exam(
+            round=Round(1),
             params=params,
             payloads=everybody,
             selected=list(everybody),

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from node.outcome import RoundFacts, Void, conclude, needed, was_accepted
 from protocol.ids import Address, Hash32, Round, Slot, Units
+from protocol.schedule import CONSTANT
 from protocol.spec import OuterSpec
 from protocol.submission import Submission
 from scoring.acceptance import Attestation, bitmap_of
@@ -24,7 +25,7 @@ ROOTS = [some_hash("one root"), some_hash("another root")]
 BEACONS = [some_hash("beacon"), some_hash("another beacon")]
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
-OUTER = OuterSpec(alpha="1", top_g=3, newcomer_slots=1)
+OUTER = OuterSpec(alpha="1", top_g=3, newcomer_slots=1, schedule=CONSTANT)
 
 
 def submission(miner: Address, root: Hash32, beacon: Hash32) -> Submission:

@@ -324,10 +324,7 @@ class Subnet:
         if refusal is not None:
             data = bytes.fromhex(str(refusal.get("data") or "0x").removeprefix("0x"))
             raise revert_error(data, label=call.label)
-        sent = self.anvil.rpc("eth_sendTransaction", {**transaction, "gas": hex(10_000_000)})
-        receipt: dict[str, Any] | None = None
-        while receipt is None:
-            receipt = self.anvil.rpc("eth_getTransactionReceipt", sent)
+        receipt = self.anvil.transact({**transaction, "gas": hex(10_000_000)})
         assert receipt["status"] == "0x1", f"{call.label} was refused in a block"
         return receipt
 

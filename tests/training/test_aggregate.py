@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -28,7 +27,7 @@ from training.aggregate import (
 from training.codec import Payload, encode
 from training.parameters import Parameters, initial_parameters, shapes, zeros
 
-OUTER = SPEC.outer
+ALPHA = 1.0
 THETA = initial_parameters(MODEL)
 EMPTY = encode(zeros(MODEL), MODEL, SPEC.codec)
 seeds = st.lists(st.integers(0, 1000), min_size=1, max_size=7)
@@ -53,7 +52,7 @@ def test_aggregate__any_payloads__equals_slow_reference(
     chosen: list[int], loud: list[float]
 ) -> None:
     payloads = [random_payload(seed, scale) for seed, scale in zip(chosen, loud, strict=False)]
-    found = aggregate(THETA, payloads, OUTER)
+    found = aggregate(THETA, payloads, ALPHA)
     expected = slow_aggregate(THETA, payloads, 1.0)
     assert all(np.array_equal(found[name], expected[name]) for name in THETA)
 
@@ -82,7 +81,7 @@ def test_aggregate__other_torch_settings__gives_the_same_bits(
     outcomes = []
     for threads, flush in ((1, False), (2, False), (1, True)):
         with torch_settings(threads, flush):
-            outcomes.append((aggregate(THETA, payloads, OUTER), aggregate(theta, payloads, OUTER)))
+            outcomes.append((aggregate(THETA, payloads, ALPHA), aggregate(theta, payloads, ALPHA)))
     for first, second in outcomes[1:]:
         assert same_bits(first, outcomes[0][0])
         assert same_bits(second, outcomes[0][1])
@@ -90,26 +89,26 @@ def test_aggregate__other_torch_settings__gives_the_same_bits(
 
 def test_aggregate__order_of_slots__is_the_order_of_the_sum() -> None:
     payloads = [random_payload(seed, 10.0**seed) for seed in range(6)]
-    assert same_bits(aggregate(THETA, payloads, OUTER), aggregate(THETA, list(payloads), OUTER))
+    assert same_bits(aggregate(THETA, payloads, ALPHA), aggregate(THETA, list(payloads), ALPHA))
     # Another order may give other bits; within rounding it is the same step.
-    other = aggregate(THETA, payloads[::-1], OUTER)
-    expected = aggregate(THETA, payloads, OUTER)
+    other = aggregate(THETA, payloads[::-1], ALPHA)
+    expected = aggregate(THETA, payloads, ALPHA)
     assert all(np.allclose(other[name], expected[name], rtol=1e-5, atol=1e-5) for name in THETA)
 
 
 def test_aggregate__nobody__keeps_theta() -> None:
-    after = aggregate(THETA, [], OUTER)
+    after = aggregate(THETA, [], ALPHA)
     assert same_bits(after, THETA)
     assert after["model.norm.weight"] is not THETA["model.norm.weight"]
 
 
 def test_aggregate__only_empty_payloads__keeps_theta() -> None:
-    assert same_bits(aggregate(THETA, [EMPTY, EMPTY], OUTER), THETA)
+    assert same_bits(aggregate(THETA, [EMPTY, EMPTY], ALPHA), THETA)
 
 
 def test_aggregate__inputs__are_left_alone() -> None:
     before = {name: array.copy() for name, array in THETA.items()}
-    aggregate(THETA, [random_payload(1), random_payload(2)], OUTER)
+    aggregate(THETA, [random_payload(1), random_payload(2)], ALPHA)
     assert same_bits(before, THETA)
 
 
@@ -175,7 +174,7 @@ def test_apply_update__step__moves_against_the_update() -> None:
 
 def test_aggregate__alpha__scales_the_step() -> None:
     payloads = [random_payload(1), random_payload(2)]
-    half = aggregate(THETA, payloads, replace(OUTER, alpha="0.5"))
+    half = aggregate(THETA, payloads, 0.5)
     expected = slow_aggregate(THETA, payloads, 0.5)
     assert same_bits(half, expected)
 
@@ -183,4 +182,4 @@ def test_aggregate__alpha__scales_the_step() -> None:
 def test_aggregate__random_state__roots_are_reproducible() -> None:
     theta = random_tensors(3)
     payloads = [random_payload(seed, 10.0) for seed in range(5)]
-    assert same_bits(aggregate(theta, payloads, OUTER), aggregate(theta, payloads, OUTER))
+    assert same_bits(aggregate(theta, payloads, ALPHA), aggregate(theta, payloads, ALPHA))

@@ -20,8 +20,8 @@ THETA = initial_parameters(MODEL)
 ARITHMETIC = Arithmetic(model=MODEL, inner=SPEC.inner, codec=SMALL)
 BATCH, OTHER = round_samples(1)[0], round_samples(2)[0]
 START = InnerState(params=THETA, local=LocalState.zeros(MODEL))
-BEFORE = step_from(START, OTHER, ARITHMETIC)
-MINE = step_from(BEFORE, BATCH, ARITHMETIC)
+BEFORE = step_from(START, OTHER, ARITHMETIC, taken=0)
+MINE = step_from(BEFORE, BATCH, ARITHMETIC, taken=0)
 SENT = encode_from(MINE, THETA, ARITHMETIC)
 
 
@@ -66,7 +66,7 @@ def test_step_distance__a_skipped_step__is_one() -> None:
 
 
 def test_step_distance__another_batch__is_far() -> None:
-    assert step_distance(step_from(BEFORE, OTHER, ARITHMETIC), MINE, BEFORE) > 0.3
+    assert step_distance(step_from(BEFORE, OTHER, ARITHMETIC, taken=0), MINE, BEFORE) > 0.3
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_step_distance__moved_where_nothing_moves__is_infinite() -> None:
 
 
 def test_encode_distance__other_payload_or_moments__is_far() -> None:
-    other = encode_from(step_from(BEFORE, OTHER, ARITHMETIC), THETA, ARITHMETIC)
+    other = encode_from(step_from(BEFORE, OTHER, ARITHMETIC, taken=0), THETA, ARITHMETIC)
     feedback = replace(SENT.local_out, e=rounded(SENT.local_out.e, 1e-7))
     near = Encoded(payload=SENT.payload, local_out=feedback)
     assert 0 < encode_distance(near, SENT) < 1e-5

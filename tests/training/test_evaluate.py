@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 
+from protocol.ids import Round
 from tests.specs import MODEL, SPEC
 from tests.training.samples import random_payload, random_tensors, round_samples
 from tests.training.test_prepare import prepared
@@ -17,7 +18,8 @@ from training.aggregate import apply_update, scale_of
 from training.codec import encode
 from training.dataset import TokenDataset
 from training.evaluate import Evaluator
-from training.inner import FlatModel, train_round
+from training.flat_model import FlatModel
+from training.inner import train_round
 from training.local_state import LocalState
 from training.parameters import initial_parameters, zeros
 from training.roots import state_root
@@ -51,6 +53,7 @@ def test_score__honest_update__lowers_the_loss() -> None:
         model=MODEL,
         inner=SPEC.inner,
         codec=SPEC.codec,
+        round_=Round(1),
         initial_root=state_root(THETA),
     )
     scales = scale_of(work.payload, {})

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from protocol.ids import Round
 from protocol.spec import InnerSpec, ModelSpec
 from tests.specs import MODEL, SPEC
 from training import aggregate as rules
@@ -63,13 +64,14 @@ def heldout_losses(dataset: TokenDataset, loud: float = 0.0, rounds: int = ROUND
                 model=LLAMA,
                 inner=INNER,
                 codec=SPEC.codec,
+                round_=Round(round_ + 1),
                 initial_root=state_root(theta),
             )
             local[miner] = work.local_out
             payloads.append(decode_payload(work.payload.to_bytes(), LLAMA, SPEC.codec))
         if loud:
             payloads.append(noise(round_, loud))
-        theta = aggregate(theta, payloads, SPEC.outer)
+        theta = aggregate(theta, payloads, 1.0)
         losses.append(evaluator.heldout_loss(theta, dataset))
     return losses
 

@@ -14,7 +14,7 @@ import torch
 
 from protocol.spec import ModelSpec
 from tests.specs import MODEL
-from training.inner import FlatModel
+from training.flat_model import FlatModel
 from training.model import Llama, token_losses
 from training.parameters import initial_parameters, shapes
 

@@ -7,6 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from protocol.ids import Round
+from protocol.schedule import ScheduleSpec
 from tests.specs import MODEL, SPEC
 from tests.training.samples import SMALL, round_samples, same_bits
 from training.inner import InnerState, RoundWork, train_round
@@ -23,7 +25,11 @@ from training.replay import (
 from training.roots import state_root
 
 THETA = initial_parameters(MODEL)
-INNER = replace(SPEC.inner, steps=5, trace_every=2)
+# Each step of this round has a learning rate of its own.
+SCHEDULE = ScheduleSpec(warmup=12, decay_from=12, decay_to=20, shape="cosine", final="0.1")
+INNER = replace(SPEC.inner, steps=5, trace_every=2, schedule=SCHEDULE)
+ROUND = Round(3)
+TAKEN = 10
 ARITHMETIC = Arithmetic(model=MODEL, inner=INNER, codec=SMALL)
 SAMPLES = np.concatenate([round_samples(1)] * 3)[: INNER.steps]
 
@@ -36,13 +42,17 @@ def miner_round(local: LocalState) -> RoundWork:
         model=MODEL,
         inner=INNER,
         codec=SMALL,
+        round_=ROUND,
         initial_root=state_root(THETA),
     )
 
 
 def start(local: LocalState) -> RoundStart:
     return RoundStart(
-        state=InnerState(params=THETA, local=local), root=state_root(THETA), samples=SAMPLES
+        round=ROUND,
+        state=InnerState(params=THETA, local=local),
+        root=state_root(THETA),
+        samples=SAMPLES,
     )
 
 
@@ -65,7 +75,9 @@ def test_replay__states_kept__are_those_of_the_leaves_and_lead_to_each_other() -
     again = replay(start(CARRIED), ARITHMETIC, keep=range(INNER.steps + 1))
     assert [again.states[step].leaf() for step in range(INNER.steps + 1)] == list(again.leaves)
     for step in range(1, INNER.steps + 1):
-        alone = step_from(again.states[step - 1], SAMPLES[step - 1], ARITHMETIC)
+        alone = step_from(
+            again.states[step - 1], SAMPLES[step - 1], ARITHMETIC, taken=TAKEN + step - 1
+        )
         assert alone.leaf() == again.leaves[step]
         assert same_bits(alone.params, again.states[step].params)
 

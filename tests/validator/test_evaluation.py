@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from node.contents import read_payload
-from protocol.ids import Address
+from protocol.ids import Address, Round
 from tests.bench import Desk, desk_over
 from tests.subnet.stepped import key_named
 from training.aggregate import median_norms, scale_of
@@ -35,6 +35,7 @@ def payloads(desk: Desk) -> dict[Address, Payload]:
 
 def exam_of(desk: Desk, payloads: dict[Address, Payload], peers: list[Address]) -> Exam:
     return Exam(
+        round=Round(1),
         params=initial_parameters(desk.spec.model),
         payloads=payloads,
         selected=MINERS[:2],
