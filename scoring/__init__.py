@@ -10,5 +10,5 @@ is each validator's own judgement (ratings, mu, weights up to the u16 vector) us
     sampling    who is evaluated, and on which samples    rating       OpenSkill Plackett-Luce
     computation proof of computation                      weights      scores to a u16 vector
     book        a validator's state, round by round       consensus    the median of the vectors
-    settlement  every leaf of an epoch
+    settlement  every leaf of an epoch                    peerrank     the validators' reputation
 """
