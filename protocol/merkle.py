@@ -33,14 +33,33 @@ def depth_of(leaves: int) -> int:
     return (leaves - 1).bit_length()
 
 
-class MerkleTree:
-    """All levels of a tree over leaf hashes, leaves first."""
+def absent_node(height: int) -> Hash32:
+    """The node so many levels above the leaves with only absent leaves below it."""
+    node = ZERO32
+    for _ in range(height):
+        node = node_hash(node, node)
+    return node
 
-    def __init__(self, leaf_hashes: Sequence[bytes]) -> None:
-        self.depth = depth_of(len(leaf_hashes))
+
+class MerkleTree:
+    """All levels of a tree over leaf hashes, leaves first.
+
+    Args:
+        leaf_hashes: of the leaves, or of nodes of a larger tree whose upper part this is.
+        height: of those nodes above the leaves of the larger tree.
+        depth: of a tree that is padded further than so many leaves need.
+    """
+
+    def __init__(
+        self, leaf_hashes: Sequence[bytes], *, height: int = 0, depth: int | None = None
+    ) -> None:
+        least = depth_of(len(leaf_hashes))
+        self.depth = least if depth is None else depth
+        if self.depth < least:
+            raise ValueError(f"{len(leaf_hashes)} leaves don't fit under {depth} levels")
         level = [Hash32(bytes(leaf)) for leaf in leaf_hashes]
         self._levels = [level]
-        absent = ZERO32
+        self._absent = absent = absent_node(height)
         for _ in range(self.depth):
             if len(level) % 2:
                 level = [*level, absent]
@@ -63,7 +82,7 @@ class MerkleTree:
         if not 0 <= index < len(self._levels[0]):
             raise IndexError(f"no leaf {index} among {len(self._levels[0])}")
         siblings = []
-        absent = ZERO32
+        absent = self._absent
         for level in self._levels[:-1]:
             sibling = index ^ 1
             siblings.append(level[sibling] if sibling < len(level) else absent)
@@ -73,7 +92,7 @@ class MerkleTree:
 
     def nodes(self, height: int, first: int, count: int) -> tuple[Hash32, ...]:
         """Neighbouring nodes so many levels above the leaves, also where only absent leaves are below."""
-        absent = ZERO32
+        absent = self._absent
         for _ in range(height):
             absent = node_hash(absent, absent)
         level = self._levels[height]

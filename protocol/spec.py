@@ -152,6 +152,11 @@ class DataSpec:
     """The data set: samples of fixed length; the first `train_samples` train, the rest is held out.
 
     Attributes:
+        dataset_root: of the tree over the samples' tokens.
+        sources_root: of the tree that tells in which document each sample begins, and where in it.
+        documents_root: of the tree over the documents' digests.
+        documents: how many there are.
+        end_token: the token that ends each document.
         sample_tokens: tokens in a sample, the context and one more.
         token_bytes: bytes of a stored token, 2 or 4, little-endian.
     """
@@ -159,6 +164,10 @@ class DataSpec:
     name: str
     tokenizer_digest: Hash32
     dataset_root: Hash32
+    sources_root: Hash32
+    documents_root: Hash32
+    documents: int
+    end_token: int
     train_samples: int
     total_samples: int
     sample_tokens: int

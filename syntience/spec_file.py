@@ -12,8 +12,8 @@ from protocol.merkle import depth_of
 from protocol.spec import ModelSpec, RunSpec
 from training.dataset import TokenDataset
 from training.parameters import initial_parameters
-from training.prepare import load_tokenizer
 from training.roots import state_root
+from training.tokenizer import load_tokenizer, vocabulary_size
 
 
 def derive_spec(template: RunSpec, *, data: Path, changes: Sequence[str]) -> RunSpec:
@@ -37,7 +37,7 @@ def derive_spec(template: RunSpec, *, data: Path, changes: Sequence[str]) -> Run
         _apply(parts, change)
     parts["data"] = record.to_json(dataset.spec)
     parts["model"]["context"] = dataset.spec.sample_tokens - 1
-    parts["model"]["vocab_size"] = load_tokenizer(dataset).get_vocab_size()
+    parts["model"]["vocab_size"] = vocabulary_size(load_tokenizer(dataset))
     try:
         model = record.from_json(ModelSpec, parts["model"])
         steps, batch = parts["inner"]["steps"], parts["inner"]["batch"]

@@ -1,184 +1,317 @@
 """From text to a data set, the same bytes on every machine.
 
-A byte-level BPE is trained on all documents, which are then encoded, joined by the end-of-text token, cut into samples and
-shuffled with a seeded generator; the last ones are held out. A remainder shorter than a sample is dropped. The folder appears
-in one step when it is complete, so a killed preparation leaves nothing that looks like a data set.
+The documents are read in a stream, twice: once to train a byte-level BPE (unless a tokenizer is given), once to encode them. Joined
+by the end-of-text token they are cut into samples and shuffled; the last ones are held out. A remainder shorter than a sample
+is dropped. Documents without visible text are left out.
+
+All work is done in a folder `.NAME.partial` beside the result (`workplace`), which the same call takes up again after a kill at
+any moment; the result gets its name in one step when it is complete.
 
 What fixes the result: the documents in their order, the arguments, and the version of `tokenizers` (pinned by the lock file).
+Neither the number of workers nor an interruption shows in it. An interrupted preparation goes on only with the same documents:
+each is compared by its digest with the one that was encoded.
 """
 
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
-import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-from tokenizers import Tokenizer
-from tokenizers.decoders import ByteLevel as ByteLevelDecoder
-from tokenizers.models import BPE
-from tokenizers.pre_tokenizers import ByteLevel
-from tokenizers.trainers import BpeTrainer
-
 from protocol import canonical, record
+from protocol.canonical import Json
 from protocol.ids import Hash32
-from protocol.merkle import leaf_hash
 from protocol.spec import DataSpec
-from training.dataset import (
-    LEAVES,
-    MANIFEST,
-    SHARD_SAMPLES,
-    TOKENIZER,
-    TokenDataset,
-    shard_name,
-)
+from training.dataset import DOCUMENTS, MANIFEST, TOKENIZER, read_file, read_manifest
+from training.encoders import Encoding, encode_in_order
 from training.errors import DatasetError
-from training.roots import tree_root
+from training.samples import Cut, Text, write_samples
+from training.tokenizer import (
+    BYTES,
+    TRAIN_BYTES,
+    end_token_of,
+    read_tokenizer,
+    train_tokenizer,
+    vocabulary_size,
+)
+from training.watch import Watch, unwatched
+from training.workplace import TRAINED, TokenStream, Workplace, sync_folder
 
-END_OF_TEXT = "<|endoftext|>"
-BYTES = 256  # words that a byte-level vocabulary holds before its first merge
-ENCODE_BATCH = 64
+BATCH_BYTES = 4 << 20
+BATCH_DOCUMENTS = 4096
+"""A batch is encoded by one process and put on disk as a whole."""
+FINISHED = "finished"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenTokenizer:
+    """A `tokenizer.json`, and what its end of text is called (found by itself if it has a usual name)."""
+
+    path: Path
+    end_token: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """What does not show in the result: processes that encode, text in a batch of theirs, and who watches."""
+
+    workers: int = 1
+    batch_bytes: int = BATCH_BYTES
+    watch: Watch = unwatched
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Training:
+    """What a tokenizer was trained on: so many documents, with this digest of their digests."""
+
+    documents: int
+    digest: Hash32
 
 
 def prepare_dataset(  # noqa: PLR0913 - each is one choice of the run's author
     documents: Iterable[str],
     out: Path,
     *,
-    vocab_size: int,
+    vocab_size: int | None = None,
+    tokenizer: GivenTokenizer | None = None,
     context: int,
     heldout_fraction: float = 0.05,
     seed: int = 0,
     name: str = "text",
+    pace: Pace | None = None,
 ) -> DataSpec:
     """Writes the data set to the folder `out`, which must not exist, and returns its spec.
 
-    Raises DatasetError for text that is too short, a vocabulary that is too small, or an `out` that exists.
+    Args:
+        documents: read twice, so no iterator.
+        out: the folder to make.
+        vocab_size: of the tokenizer to train; or else
+        tokenizer: one that there is.
+        context: tokens in a sample, less one.
+        heldout_fraction: of the samples.
+        seed: of their order.
+        name: of the data set.
+        pace: how fast.
+
+    Raises:
+        DatasetError: too little text, a vocabulary that is too small, an `out` that exists, no room, or an interrupted
+            preparation that can't be gone on with.
+        TypeError: documents that can be read only once.
     """
-    _check(out, vocab_size, context, heldout_fraction)
-    texts = [document for document in documents if document.strip()]
-    tokenizer = train_tokenizer(texts, vocab_size)
-    token_bytes = 2 if vocab_size <= 1 << 16 else 4
-    stream = _encode(tokenizer, texts, "<u2" if token_bytes == 2 else "<u4")
-    samples = _cut(stream, context + 1, seed)
-    heldout = max(1, int(len(samples) * heldout_fraction))
-    if len(samples) < 2:
+    if iter(documents) is documents:
+        raise TypeError("the documents are read twice: give a list, not an iterator")
+    if (vocab_size is None) == (tokenizer is None):
+        raise TypeError("give either vocab_size or tokenizer")
+    partial = out.with_name(f".{out.name}.partial")
+    _check(out, partial, context, heldout_fraction)
+    words = _given_words(tokenizer) if tokenizer is not None else _trained_words(vocab_size or 0)
+    cut = Cut(name=name, context=context, heldout_fraction=heldout_fraction, seed=seed)
+    pace = pace or Pace()
+    try:
+        with Workplace(partial, words.request) as workplace:
+            training = _settle_tokenizer(workplace, words, documents, pace.watch)
+            encoding = _encoding(workplace, words)
+            stream = TokenStream(workplace, encoding.dtype)
+            fresh = _fresh(documents, stream, training, partial)
+            _encode(_batches(fresh, pace.batch_bytes), stream, encoding, pace)
+            if stream.done.tokens < 2 * (context + 1):
+                shutil.rmtree(partial)
+                raise DatasetError(
+                    f"the text gives {stream.done.tokens} tokens, less than two samples of {context + 1}",
+                    "use more text or a shorter context",
+                )
+            spec = _finish(workplace, stream, encoding, cut, pace.watch, out)
+    except OSError as error:
         raise DatasetError(
-            f"the text gives {len(stream)} tokens, less than two samples of {context + 1}",
-            "use more text or a shorter context",
-        )
-    leaves = [leaf_hash(sample.tobytes()) for sample in samples]
-    tokenizer_json = tokenizer.to_str().encode()
-    spec = DataSpec(
-        name=name,
-        tokenizer_digest=Hash32(hashlib.sha256(tokenizer_json).digest()),
-        dataset_root=tree_root(leaves),
-        train_samples=len(samples) - heldout,
-        total_samples=len(samples),
-        sample_tokens=context + 1,
-        token_bytes=token_bytes,
-    )
-    _write(out, spec, tokenizer_json, samples, leaves)
+            f"can't write {out} ({error.strerror or error})",
+            "check that the disk has room and the folder is free, and run the same command again",
+        ) from error
     return spec
 
 
-def train_tokenizer(documents: Sequence[str], vocab_size: int) -> Tokenizer:
-    """Byte-level BPE; the end-of-text token has id 0. Every text can be encoded and comes back unchanged."""
-    tokenizer = Tokenizer(BPE())
-    tokenizer.pre_tokenizer = ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = ByteLevelDecoder()
-    trainer = BpeTrainer(
-        vocab_size=vocab_size,
-        special_tokens=[END_OF_TEXT],
-        initial_alphabet=sorted(ByteLevel.alphabet()),
-        show_progress=False,
-    )
-    tokenizer.train_from_iterator(documents, trainer=trainer)
-    return tokenizer
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Words:
+    """Where the tokens come from: a tokenizer to train, or one that was given (`content`).
+
+    `request`: what an interrupted preparation must have in common with this one besides the text.
+    """
+
+    size: int
+    end_token: str | None
+    content: bytes | None
+    request: Json
 
 
-def load_tokenizer(dataset: TokenDataset) -> Tokenizer:
-    """The data set's own tokenizer."""
-    return Tokenizer.from_file(str(dataset.folder / TOKENIZER))
-
-
-def _encode(tokenizer: Tokenizer, documents: Sequence[str], dtype: str) -> NDArray[np.generic]:
-    """The token stream: documents in order, an end-of-text token after each."""
-    end = np.array([tokenizer.token_to_id(END_OF_TEXT)], dtype)
-    parts: list[NDArray[np.generic]] = []
-    for start in range(0, len(documents), ENCODE_BATCH):
-        for encoding in tokenizer.encode_batch_fast(documents[start : start + ENCODE_BATCH]):
-            parts += [np.array(encoding.ids, dtype), end]
-    return np.concatenate(parts) if parts else np.zeros(0, dtype)
-
-
-def _cut(stream: NDArray[np.generic], sample_tokens: int, seed: int) -> NDArray[np.generic]:
-    """(N, L+1) samples in shuffled order."""
-    total = len(stream) // sample_tokens
-    samples = stream[: total * sample_tokens].reshape(total, sample_tokens)
-    return samples[_permutation(total, seed)]
-
-
-def _permutation(size: int, seed: int) -> list[int]:
-    """Sorts by sha256(seed, i): simple, and the same wherever sha-256 is."""
-    prefix = b"syntience.shuffle.v1" + seed.to_bytes(8, "little")
-    return sorted(
-        range(size),
-        key=lambda i: hashlib.sha256(prefix + i.to_bytes(8, "little")).digest(),
-    )
-
-
-def _write(
-    out: Path,
-    spec: DataSpec,
-    tokenizer_json: bytes,
-    samples: NDArray[np.generic],
-    leaves: Sequence[Hash32],
-) -> None:
-    partial: Path | None = None
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        partial = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))
-        for file_name, content in _files(spec, tokenizer_json, samples, leaves):
-            with (partial / file_name).open("wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-        partial.chmod(0o755)
-        partial.rename(out)
-    except OSError as error:
-        if partial is not None:
-            shutil.rmtree(partial, ignore_errors=True)
+def _trained_words(size: int) -> _Words:
+    if size <= BYTES:
         raise DatasetError(
-            f"can't write {out} ({error.strerror})",
-            "check that the disk has room and the folder is free",
-        ) from error
-
-
-def _files(
-    spec: DataSpec,
-    tokenizer_json: bytes,
-    samples: NDArray[np.generic],
-    leaves: Sequence[Hash32],
-) -> Iterator[tuple[str, bytes]]:
-    for number, first in enumerate(range(0, len(samples), SHARD_SAMPLES)):
-        yield shard_name(number), samples[first : first + SHARD_SAMPLES].tobytes()
-    yield LEAVES, b"".join(leaves)
-    yield TOKENIZER, tokenizer_json
-    yield MANIFEST, canonical.dumps(record.to_json(spec))
-
-
-def _check(out: Path, vocab_size: int, context: int, heldout_fraction: float) -> None:
-    if out.exists():
-        raise DatasetError(f"{out} exists", "choose another folder or remove this one")
-    if vocab_size <= BYTES:
-        raise DatasetError(
-            f"a vocabulary of {vocab_size} is too small",
+            f"a vocabulary of {size} is too small",
             f"use more than {BYTES}: one word per byte and the end of text",
         )
+    request: Json = {"tokenizers": metadata.version("tokenizers"), "vocabulary": size}
+    return _Words(size=size, end_token=None, content=None, request=request)
+
+
+def _given_words(given: GivenTokenizer) -> _Words:
+    content, tokenizer = read_file(given.path), read_tokenizer(given.path)
+    request: Json = {
+        "end_token": end_token_of(tokenizer, given.end_token),
+        "tokenizer": hashlib.sha256(content).hexdigest(),
+        "tokenizers": metadata.version("tokenizers"),
+    }
+    return _Words(
+        size=vocabulary_size(tokenizer),
+        end_token=given.end_token,
+        content=content,
+        request=request,
+    )
+
+
+def _settle_tokenizer(
+    workplace: Workplace, words: _Words, documents: Iterable[str], watch: Watch
+) -> _Training:
+    """Puts the tokenizer into the workplace, unless it is there."""
+    found = workplace.read(TRAINED)
+    if found is not None:
+        return record.from_json(_Training, canonical.loads(found))
+    digest, content, head = hashlib.sha256(), words.content, 0
+    if content is None:
+
+        def beginning() -> Iterator[str]:
+            nonlocal head
+            for head, (text, document) in enumerate(_beginning(documents), start=1):
+                digest.update(hashlib.sha256(document).digest())
+                if head % BATCH_DOCUMENTS == 0:
+                    watch("train the tokenizer", head, None)
+                yield text
+
+        content = train_tokenizer(beginning(), words.size).to_str().encode()
+    training = _Training(documents=head, digest=Hash32(digest.digest()))
+    workplace.write(TOKENIZER, content)
+    workplace.write(TRAINED, canonical.dumps(record.to_json(training)))
+    return training
+
+
+def _encoding(workplace: Workplace, words: _Words) -> Encoding:
+    file = workplace.folder / TOKENIZER
+    return Encoding(
+        tokenizer_file=file,
+        end_token=end_token_of(read_tokenizer(file), words.end_token),
+        dtype="<u2" if words.size <= 1 << 16 else "<u4",
+    )
+
+
+def _visible(documents: Iterable[str]) -> Iterator[tuple[str, bytes]]:
+    """The documents that count, and their UTF-8 bytes."""
+    return ((text, text.encode()) for text in documents if text.strip())
+
+
+def _beginning(documents: Iterable[str]) -> Iterator[tuple[str, bytes]]:
+    """The first TRAIN_BYTES of the documents."""
+    size = 0
+    for text, document in _visible(documents):
+        yield text, document
+        size += len(document)
+        if size >= TRAIN_BYTES:
+            return
+
+
+def _fresh(
+    documents: Iterable[str], stream: TokenStream, training: _Training, partial: Path
+) -> Iterator[bytes]:
+    """The documents that are not in the stream yet; raises DatasetError if those that are, or were trained on, have changed."""
+    known, trained, number = stream.digests(), hashlib.sha256(), 0
+    for number, (_, document) in enumerate(_visible(documents), start=1):
+        if number <= max(len(known), training.documents):
+            digest = hashlib.sha256(document).digest()
+            if number <= len(known) and digest != bytes(known[number - 1]):
+                raise _changed(number, partial)
+            if number <= training.documents:
+                trained.update(digest)
+            if number == training.documents and trained.digest() != training.digest:
+                raise _changed(number, partial)
+        if number > len(known):
+            yield document
+    if number < max(len(known), training.documents):
+        raise _changed(number + 1, partial)
+
+
+def _batches(documents: Iterable[bytes], most_bytes: int) -> Iterator[list[bytes]]:
+    batch: list[bytes] = []
+    size = 0
+    for document in documents:
+        batch.append(document)
+        size += len(document)
+        if size >= most_bytes or len(batch) == BATCH_DOCUMENTS:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _encode(
+    batches: Iterable[list[bytes]], stream: TokenStream, encoding: Encoding, pace: Pace
+) -> None:
+    pace.watch("encode", stream.done.tokens, None)
+    with closing(encode_in_order(batches, encoding, workers=pace.workers)) as results:
+        for batch, encoded in results:
+            stream.append(encoded, [hashlib.sha256(document).digest() for document in batch])
+            pace.watch("encode", stream.done.tokens, None)
+
+
+def _finish(
+    workplace: Workplace,
+    stream: TokenStream,
+    encoding: Encoding,
+    cut: Cut,
+    watch: Watch,
+    out: Path,
+) -> DataSpec:
+    """Cuts the stream, gives the result its name and removes the workplace."""
+    facts: dict[str, Json] = {
+        "context": cut.context,
+        "documents": stream.done.documents,
+        "heldout": str(cut.heldout_fraction),
+        "name": cut.name,
+        "seed": cut.seed,
+        "tokens": stream.done.tokens,
+    }
+    folder = workplace.folder / f"set-{hashlib.sha256(canonical.dumps(facts)).hexdigest()[:16]}"
+    for other in set(workplace.folder.glob("set-*")) - {folder}:
+        shutil.rmtree(other)
+    if not (folder / MANIFEST).exists():
+        text = Text(
+            tokens=stream.tokens(),
+            starts=stream.starts(),
+            documents_file=workplace.folder / DOCUMENTS,
+            tokenizer=read_file(encoding.tokenizer_file),
+            end_token=encoding.end_token,
+        )
+        write_samples(text, cut, folder, watch=watch)
+    spec = read_manifest(folder)
+    workplace.write(FINISHED, b"")
+    folder.rename(out)
+    sync_folder(out.parent)
+    shutil.rmtree(workplace.folder)
+    return spec
+
+
+def _changed(number: int, partial: Path) -> DatasetError:
+    return DatasetError(
+        f"the text has changed since its preparation began (up to document {number})",
+        f"remove {partial} to start again, or bring the old text back",
+    )
+
+
+def _check(out: Path, partial: Path, context: int, heldout_fraction: float) -> None:
+    if out.exists():
+        if (partial / FINISHED).exists():
+            shutil.rmtree(partial, ignore_errors=True)
+        raise DatasetError(f"{out} exists", "choose another folder or remove this one")
     if context < 1 or not 0 < heldout_fraction < 1:
         raise DatasetError(
             f"context {context} or held-out fraction {heldout_fraction} is out of range",

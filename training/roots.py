@@ -92,13 +92,16 @@ def leaf_hashes(leaves: Iterable[bytes]) -> list[bytes]:
     return [sha256(b"\0" + leaf).digest() for leaf in leaves]
 
 
-def tree_root(hashes: Sequence[bytes]) -> Hash32:
-    """Root of the tree over leaf hashes; equals `protocol.merkle.merkle_root`, in about a third of its time."""
+def tree_root(hashes: Sequence[bytes], *, depth: int = 0) -> Hash32:
+    """Root of the tree over leaf hashes; equals `protocol.merkle.merkle_root`, in about a third of its time.
+
+    `depth`: of a tree that is padded further than so many leaves need.
+    """
     if not hashes:
         raise ValueError("a tree has at least one leaf")
     sha256 = hashlib.sha256
-    level, absent = list(hashes), bytes(ZERO32)
-    while len(level) > 1:
+    level, absent, height = list(hashes), bytes(ZERO32), 0
+    while len(level) > 1 or height < depth:
         if len(level) % 2:
             level.append(absent)
         pairs = iter(level)
@@ -106,4 +109,5 @@ def tree_root(hashes: Sequence[bytes]) -> Hash32:
             sha256(b"\1" + left + right).digest() for left, right in zip(pairs, pairs, strict=True)
         ]
         absent = sha256(b"\1" + absent + absent).digest()
+        height += 1
     return Hash32(level[0])

@@ -9,12 +9,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from protocol.ids import Hash32
 from protocol.merkle import leaf_hash, merkle_root, verify_proof
 from protocol.spec import DataSpec
 from tests.specs import MODEL, some_hash
-from training.dataset import TokenDataset, verify
+from training.dataset import TokenDataset
 from training.errors import DatasetError
-from training.prepare import END_OF_TEXT, load_tokenizer, prepare_dataset
+from training.prepare import prepare_dataset
+from training.tokenizer import END_OF_TEXT, load_tokenizer
+from training.verification import verify
 
 TEXT = "to be or not that is the question whether tis nobler in mind suffer ümlaut 世界 🙂"
 WORDS = TEXT.split()
@@ -36,6 +39,10 @@ def prepared(out: Path, seed: int = 3) -> DataSpec:
     return prepare_dataset(
         documents(), out, vocab_size=300, context=MODEL.context, heldout_fraction=0.2, seed=seed
     )
+
+
+def leaf_hashes(dataset: TokenDataset) -> list[Hash32]:
+    return [dataset.leaf_hash(index) for index in range(dataset.total_samples)]
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -79,7 +86,7 @@ def test_prepare__other_seed__shuffles_the_same_samples(tmp_path: Path) -> None:
     prepared(tmp_path / "b", seed=2)
     a, b = TokenDataset.open(tmp_path / "a"), TokenDataset.open(tmp_path / "b")
     assert a.root != b.root
-    assert sorted(a.leaf_hashes) == sorted(b.leaf_hashes)
+    assert sorted(leaf_hashes(a)) == sorted(leaf_hashes(b))
 
 
 def test_prepare__tokens__decode_to_the_text(tmp_path: Path) -> None:
@@ -100,7 +107,7 @@ def test_dataset__samples__match_leaves_root_and_proofs(tmp_path: Path) -> None:
     dataset = TokenDataset.open(tmp_path / "a")
     assert dataset.spec == spec
     assert dataset.total_samples - dataset.train_samples == int(dataset.total_samples * 0.2)
-    assert merkle_root(dataset.leaf_hashes) == dataset.root == spec.dataset_root
+    assert merkle_root(leaf_hashes(dataset)) == dataset.root == spec.dataset_root
     for index in range(dataset.total_samples):
         sample = dataset.sample(index)
         assert sample.shape == (MODEL.context + 1,)
@@ -134,7 +141,7 @@ def test_dataset__several_shards__reads_across_them(
     prepared(tmp_path / "a")
     one = TokenDataset.open(tmp_path / "a")
     expected = one.samples(range(one.total_samples))
-    for module in ("training.dataset", "training.prepare"):
+    for module in ("training.dataset", "training.samples"):
         monkeypatch.setattr(f"{module}.SHARD_SAMPLES", 10)
     prepared(tmp_path / "b")
     many = TokenDataset.open(tmp_path / "b")
@@ -162,7 +169,16 @@ def test_verify__other_root__raises_dataset_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["tokens-00000.bin", "leaves.bin", "manifest.json", "tokenizer.json"]
+    "name",
+    [
+        "tokens-00000.bin",
+        "leaves.bin",
+        "nodes.bin",
+        "sources.bin",
+        "documents.bin",
+        "manifest.json",
+        "tokenizer.json",
+    ],
 )
 @pytest.mark.parametrize("damage", ["flip", "cut", "gone"])
 def test_verify__damaged_file__raises_dataset_error(tmp_path: Path, name: str, damage: str) -> None:
@@ -220,4 +236,4 @@ def test_prepare__impossible_settings__raises_dataset_error(
         )
 
 
-ROOT = "ec2757a71f76559d5f92f62ba4bc0e29da74f5512514ec936df5189c9ef22024"
+ROOT = "dd72283f3cf7e46709cfeff2cb151221c70219d85af6e779c8ec4737f9ea9520"

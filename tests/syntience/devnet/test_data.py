@@ -9,7 +9,7 @@ import pytest
 from syntience.devnet.data import prepare_data
 from syntience.devnet.presets import preset_named
 from syntience.errors import DataMissing
-from training.dataset import verify
+from training.verification import verify
 
 SENTENCE = "It was the best of times, it was the worst of times. {number} "
 TINY = preset_named("tiny")
