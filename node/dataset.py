@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -19,19 +18,19 @@ from protocol.errors import OperatorError, Rejected, Retryable
 from protocol.ids import to_hash32
 from protocol.spec import DataSpec
 from protocol.submission import BlobRef
-from training.dataset import LEAVES, MANIFEST, TOKENIZER, TokenDataset, verify
+from training.dataset import MANIFEST, TOKENIZER, TokenDataset, file_sizes
+from training.verification import verify_spec
 from transport.board import RecordBoard
 from transport.client import PeerClient
+from transport.errors import BlobMissing
 from transport.store import FolderStore
 
 logger = logging.getLogger(__name__)
 
 _TOPIC = "dataset"
 _KEY = "files"
-_LEAF_BYTES = 32
 _TEXT_ALLOWANCE = 64 << 20
-"""For tokenizer and manifest, whose sizes the spec does not tell."""
-_SHARD = re.compile(r"tokens-[0-9]{5}\.bin", re.ASCII)
+"""For tokenizer and manifest each, whose sizes the spec does not tell."""
 
 
 async def open_dataset(
@@ -62,11 +61,10 @@ async def open_dataset(
 def offer_dataset(dataset: TokenDataset, *, board: RecordBoard, store: FolderStore) -> None:
     """Puts the data set's files among the blobs, for joiners to fetch."""
     files: dict[str, canonical.Json] = {}
-    for path in sorted(dataset.folder.iterdir()):
-        if _is_ours(path.name):
-            ref = store.put(path.read_bytes())
-            store.pin(ref.digest)
-            files[path.name] = {"digest": ref.digest.hex(), "size": ref.size}
+    for name in _most_sizes(dataset.spec):
+        ref = store.put_file(dataset.folder / name)
+        store.pin(ref.digest)
+        files[name] = {"digest": ref.digest.hex(), "size": ref.size}
     board.put(_TOPIC, _KEY, canonical.dumps(files))
 
 
@@ -98,11 +96,13 @@ def _assemble(
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
     for name, ref in files.items():
-        data = store.get(ref.digest)
-        if data is None:
-            raise Rejected(f"{name} was damaged on disk")
-        (partial / name).write_bytes(data)
-    verify(partial, spec.dataset_root)
+        try:
+            with (partial / name).open("wb") as file:
+                for chunk in store.stream(ref.digest):
+                    file.write(chunk)
+        except BlobMissing as error:
+            raise Rejected(f"{name} was damaged on disk") from error
+    verify_spec(partial, spec)
     partial.rename(folder)
 
 
@@ -112,17 +112,20 @@ def _parse(record: bytes, spec: DataSpec) -> dict[str, BlobRef]:
     if not isinstance(value, Mapping):
         raise Rejected("not a data set record")
     files: dict[str, BlobRef] = {}
+    most = _most_sizes(spec)
     for name, ref in value.items():
         match ref:
-            case {"digest": str(digest), "size": int(size)} if _is_ours(name):
+            case {"digest": str(digest), "size": int(size)} if name in most:
                 files[name] = BlobRef(digest=to_hash32(digest), size=size)
             case _:
-                raise Rejected(f"not a file of a data set: {name!r}")
-    needed = spec.total_samples * (spec.sample_tokens * spec.token_bytes + _LEAF_BYTES)
-    if sum(ref.size for ref in files.values()) > needed + _TEXT_ALLOWANCE:
-        raise Rejected("more bytes than the data set has")
+                raise Rejected(f"not a file of the data set: {name!r}")
+        if size > most[name]:
+            raise Rejected(f"{name} has more bytes than it should")
+    if files.keys() != most.keys():
+        raise Rejected("files of the data set are missing")
     return files
 
 
-def _is_ours(name: str) -> bool:
-    return name in (LEAVES, MANIFEST, TOKENIZER) or _SHARD.fullmatch(name) is not None
+def _most_sizes(spec: DataSpec) -> dict[str, int]:
+    """Every file of the data set, and the most bytes that it has."""
+    return {**file_sizes(spec), MANIFEST: _TEXT_ALLOWANCE, TOKENIZER: _TEXT_ALLOWANCE}

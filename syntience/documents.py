@@ -1,35 +1,95 @@
-"""The user's own text as documents: plain text, JSON lines or Parquet, a file or a folder of them."""
+"""The user's own text as documents, read in a stream: a file, a folder of files, or a data set of Hugging Face."""
 
 from __future__ import annotations
 
-import importlib
-import json
-from collections.abc import Callable, Iterator, Mapping
-from itertools import chain
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Protocol
 
-from protocol.canonical import MAX_DEPTH, nesting
+from syntience.compression import COMPRESSIONS, kind_of, stem_of
 from syntience.errors import DataMissing
+from syntience.hub import PREFIX, is_saved, open_named, open_saved
+from syntience.readers import READERS, read_plain_text
 
-DIVIDER = "<|endoftext|>"
-"""Separates the documents of one plain text."""
 FIELD = "text"
-"""The field of a JSON line and the column of a Parquet file that hold the text."""
+"""The field of a JSON line and the column of a table that hold the text, unless another is named."""
 
 
-def load_documents(path: Path) -> list[str]:
-    """All documents under a path; those without visible text are left out.
+class Documents(Protocol):
+    """Documents that can be read as often as one likes, always in the same order.
+
+    `position` tells how far the reading under way has come, of `size` in all: bytes on disk, or rows.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def size(self) -> int: ...
+
+    @property
+    def position(self) -> int: ...
+
+    def __iter__(self) -> Iterator[str]: ...
+
+
+class ListedDocuments:
+    """Documents in memory."""
+
+    def __init__(self, name: str, texts: Sequence[str]) -> None:
+        self.name, self.size, self.position = name, len(texts), 0
+        self._texts = texts
+
+    def __iter__(self) -> Iterator[str]:
+        for number, text in enumerate(self._texts, start=1):
+            self.position = number
+            yield text
+
+
+class FileDocuments:
+    """The documents of some files, one file after the other."""
+
+    def __init__(self, name: str, files: Sequence[Path], *, field: str) -> None:
+        self.name, self._files, self._field = name, files, field
+        self.size, self.position = sum(file.stat().st_size for file in files), 0
+
+    def __iter__(self) -> Iterator[str]:
+        before = 0
+        for path in self._files:
+            reader = READERS.get(kind_of(path), read_plain_text)
+            try:
+                with path.open("rb") as raw:
+                    for text in reader(path, raw, self._field):
+                        yield text
+                        self.position = before + (0 if raw.closed else raw.tell())
+            except OSError as error:
+                raise DataMissing(
+                    f"can't read {path} ({error.strerror or error})", "check its permissions"
+                ) from error
+            before += path.stat().st_size
+            self.position = before
+
+
+def open_documents(place: Path | str, *, field: str = FIELD, cache_dir: Path) -> Documents:
+    """The documents at a path or, as `hf:NAME[:CONFIG]:SPLIT`, of a data set of the hub.
 
     A folder is searched through all its levels, in the order of the names; files of other kinds and hidden ones are skipped.
 
+    Args:
+        place: where they are.
+        field: the field or column that holds the text, where there are several.
+        cache_dir: where data sets of the hub are kept.
+
     Raises:
-        DataMissing: no such path, a file that can't be read as its name says, or no text in any of them.
+        DataMissing: no such path, or nothing in it that can be read. Reading raises it for what can't be read as its name says.
     """
-    files = _files(path)
-    documents = [d for d in chain.from_iterable(_read(file) for file in files) if d.strip()]
-    if not documents:
-        raise DataMissing(f"{path} holds no text", "give a file or folder with text in it")
-    return documents
+    if str(place).startswith(PREFIX):
+        return open_named(str(place), field=field, cache_dir=cache_dir)
+    path = Path(place)
+    if path.is_dir() and is_saved(path):
+        return open_saved(path, field=field)
+    name = path.name if path.is_dir() else stem_of(path)[0]
+    return FileDocuments(name, _files(path), field=field)
 
 
 def _files(path: Path) -> list[Path]:
@@ -44,84 +104,12 @@ def _files(path: Path) -> list[Path]:
         file
         for file in inside
         if file.is_file()
-        and file.suffix.lower() in _READERS
+        and kind_of(file) in READERS
         and not any(part.startswith(".") for part in file.relative_to(path).parts)
     ]
     if not files:
         raise DataMissing(
             f"the folder {path} holds no text files",
-            f"put files in it that end with {', '.join(_READERS)}",
+            f"put files in it that end with {', '.join(READERS)}, or these with {' or '.join(COMPRESSIONS)}",
         )
     return files
-
-
-def _read(file: Path) -> Iterator[str]:
-    reader = _READERS.get(file.suffix.lower(), _read_text)
-    try:
-        yield from reader(file)
-    except UnicodeDecodeError as error:
-        raise DataMissing(
-            f"{file} is not UTF-8 text (byte {error.start})", "convert it, for example with iconv"
-        ) from error
-    except OSError as error:
-        raise DataMissing(
-            f"can't read {file} ({error.strerror or error})", "check its permissions"
-        ) from error
-
-
-def _read_text(file: Path) -> Iterator[str]:
-    yield from file.read_text(encoding="utf-8-sig").split(DIVIDER)
-
-
-def _read_json_lines(file: Path) -> Iterator[str]:
-    with file.open(encoding="utf-8") as lines:
-        for number, line in enumerate(lines, start=1):
-            if not line.strip():
-                continue
-            try:
-                if nesting(line.encode()) > MAX_DEPTH:
-                    raise ValueError(f"nested deeper than {MAX_DEPTH} levels")
-                record = json.loads(line)
-            except ValueError as error:
-                raise DataMissing(
-                    f"{file}, line {number} is not JSON ({error})",
-                    "put one JSON object on each line",
-                ) from error
-            text = record.get(FIELD) if isinstance(record, dict) else None
-            if not isinstance(text, str):
-                raise DataMissing(
-                    f"{file}, line {number} has no string `{FIELD}`",
-                    f"name the field with the text `{FIELD}`",
-                )
-            yield text
-
-
-def _read_parquet(file: Path) -> Iterator[str]:
-    try:
-        arrow = importlib.import_module("pyarrow")
-        parquet = importlib.import_module("pyarrow.parquet")
-    except ImportError as error:
-        raise DataMissing(
-            f"reading {file} needs pyarrow", "install it: pip install 'syntience[parquet]'"
-        ) from error
-    try:
-        with parquet.ParquetFile(file) as table:
-            if FIELD not in table.schema_arrow.names:
-                raise DataMissing(
-                    f"{file} has no column `{FIELD}`", f"name the column with the text `{FIELD}`"
-                )
-            for batch in table.iter_batches(columns=[FIELD]):
-                yield from (text for text in batch.column(0).to_pylist() if isinstance(text, str))
-    except arrow.ArrowException as error:
-        raise DataMissing(
-            f"{file} is not a Parquet file ({error})", "check where it comes from"
-        ) from error
-
-
-_READERS: Mapping[str, Callable[[Path], Iterator[str]]] = {
-    ".txt": _read_text,
-    ".md": _read_text,
-    ".jsonl": _read_json_lines,
-    ".ndjson": _read_json_lines,
-    ".parquet": _read_parquet,
-}

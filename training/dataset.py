@@ -32,6 +32,8 @@ from training.trees import GROUP, GroupedTree, RecordTree
 
 MANIFEST, TOKENIZER, LEAVES, NODES = "manifest.json", "tokenizer.json", "leaves.bin", "nodes.bin"
 SOURCES, DOCUMENTS = "sources.bin", "documents.bin"
+FORMAT = 2
+"""Moves with anything that gives the same text another root or other files."""
 SHARD_SAMPLES = 1 << 16
 REMEDY = "prepare the data set again, or fetch an intact copy"
 _OPEN_SHARDS = 64

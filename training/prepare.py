@@ -26,7 +26,7 @@ from protocol import canonical, record
 from protocol.canonical import Json
 from protocol.ids import Hash32
 from protocol.spec import DataSpec
-from training.dataset import DOCUMENTS, MANIFEST, TOKENIZER, read_file, read_manifest
+from training.dataset import DOCUMENTS, FORMAT, MANIFEST, TOKENIZER, read_file, read_manifest
 from training.encoders import Encoding, encode_in_order
 from training.errors import DatasetError
 from training.samples import Cut, Text, write_samples
@@ -152,7 +152,11 @@ def _trained_words(size: int) -> _Words:
             f"a vocabulary of {size} is too small",
             f"use more than {BYTES}: one word per byte and the end of text",
         )
-    request: Json = {"tokenizers": metadata.version("tokenizers"), "vocabulary": size}
+    request: Json = {
+        "format": FORMAT,
+        "tokenizers": metadata.version("tokenizers"),
+        "vocabulary": size,
+    }
     return _Words(size=size, end_token=None, content=None, request=request)
 
 
@@ -160,6 +164,7 @@ def _given_words(given: GivenTokenizer) -> _Words:
     content, tokenizer = read_file(given.path), read_tokenizer(given.path)
     request: Json = {
         "end_token": end_token_of(tokenizer, given.end_token),
+        "format": FORMAT,
         "tokenizer": hashlib.sha256(content).hexdigest(),
         "tokenizers": metadata.version("tokenizers"),
     }

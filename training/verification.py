@@ -46,6 +46,17 @@ def verify(folder: Path, root: Hash32 | None = None, *, watch: Watch = unwatched
     return dataset
 
 
+def verify_spec(folder: Path, spec: DataSpec, *, watch: Watch = unwatched) -> TokenDataset:
+    """The same for a data set that a run's spec describes in full; raises DatasetError."""
+    found = TokenDataset.open(folder).spec
+    if found != spec:
+        raise DatasetError(
+            f"{folder} holds the data set {found.dataset_root.hex()}, the run wants {spec.dataset_root.hex()}",
+            "point --data to the run's text, prepared with the run's tokenizer settings",
+        )
+    return verify(folder, spec.dataset_root, watch=watch)
+
+
 def _check_samples(dataset: TokenDataset, watch: Watch) -> None:
     size, total = dataset.spec.sample_tokens * dataset.spec.token_bytes, dataset.total_samples
     for first, block, expected in dataset.blocks():

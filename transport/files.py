@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -32,10 +32,15 @@ def storage_errors(folder: Path) -> Iterator[None]:
 
 def write_atomically(path: Path, data: bytes, *, scratch: Path) -> None:
     """Writes through a temporary file in ``scratch`` (same file system), fsync and rename."""
+    write_chunks_atomically(path, (data,), scratch=scratch)
+
+
+def write_chunks_atomically(path: Path, chunks: Iterable[bytes], *, scratch: Path) -> None:
+    """The same for what comes in pieces."""
     with tempfile.NamedTemporaryFile(dir=scratch, delete=False) as file:
         temporary = Path(file.name)
         try:
-            file.write(data)
+            file.writelines(chunks)
             file.flush()
             os.fsync(file.fileno())
             move_durably(temporary, path)

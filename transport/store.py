@@ -28,7 +28,13 @@ from protocol.hashing import sha256
 from protocol.ids import Hash32
 from protocol.submission import BlobRef
 from transport.errors import BlobMissing, StorageFull
-from transport.files import move_durably, storage_errors, sync_folder, write_atomically
+from transport.files import (
+    move_durably,
+    storage_errors,
+    sync_folder,
+    write_atomically,
+    write_chunks_atomically,
+)
 from transport.limits import MIB
 from transport.names import digest_files
 from transport.parts import Part, PartFolder
@@ -78,6 +84,29 @@ class FolderStore:
             with storage_errors(self.root):
                 write_atomically(self._path(ref.digest), data, scratch=self._scratch)
             self._enter(ref)
+        return ref
+
+    def put_file(self, path: Path, *, chunk_bytes: int = MIB) -> BlobRef:
+        """Stores a copy of a file, which no other process changes meanwhile, a chunk at a time.
+
+        Raises:
+            StorageFull: the quota is taken by what may not be dropped.
+            StorageBroken: the file can't be read.
+        """
+        with storage_errors(path), path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").digest()
+            ref = BlobRef(digest=Hash32(digest), size=file.tell())
+            file.seek(0)
+            if self._refresh(ref.digest):
+                return ref
+            with self._room_for(ref.size):
+                with storage_errors(self.root):
+                    write_chunks_atomically(
+                        self._path(ref.digest),
+                        iter(lambda: file.read(chunk_bytes), b""),
+                        scratch=self._scratch,
+                    )
+                self._enter(ref)
         return ref
 
     def get(self, digest: Hash32) -> bytes | None:
@@ -223,7 +252,7 @@ class FolderStore:
 
     def _refresh(self, digest: Hash32) -> bool:
         """Makes an undamaged blob the newest; returns False if there is none."""
-        if self.get(digest) is None:
+        if not self._is_intact(digest):
             return False
         with self._lock:
             if digest not in self._sizes:
@@ -236,6 +265,17 @@ class FolderStore:
                 return False
             self._sizes[digest] = self._sizes.pop(digest)
             return True
+
+    def _is_intact(self, digest: Hash32) -> bool:
+        """Whether the blob is held and undamaged; one that is damaged is dropped."""
+        try:
+            with storage_errors(self.root), self._open_file(digest) as file:
+                found = hashlib.file_digest(file, "sha256").digest()
+        except BlobMissing:
+            return False
+        if found != digest:
+            self._drop_damaged(digest)
+        return found == digest
 
     def _enter(self, ref: BlobRef) -> None:
         with self._lock:

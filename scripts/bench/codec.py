@@ -23,7 +23,8 @@ from protocol.ids import Round
 from protocol.schedule import CONSTANT
 from protocol.spec import CodecSpec, InnerSpec, ModelSpec
 from scripts.bench.figures import Figure, table, write_json
-from syntience import corpus, documents
+from syntience import corpus
+from syntience.documents import Documents, ListedDocuments, open_documents
 from training import kernels
 from training.aggregate import aggregate
 from training.codec import Payload
@@ -106,9 +107,8 @@ def _sizes(text: Path | None) -> Iterator[Figure]:
 def _pseudo_gradients(text: Path | None) -> list[tuple[NDArray[np.float32], Payload]]:
     """(what was compressed, the payload) of every worker and round after the first few."""
     with tempfile.TemporaryDirectory() as folder:
-        texts = documents.load_documents(text) if text else _default_corpus()
         prepare_dataset(
-            texts,
+            _documents(text),
             Path(folder) / "data",
             vocab_size=MODEL.vocab_size,
             context=MODEL.context,
@@ -145,8 +145,11 @@ def _pseudo_gradients(text: Path | None) -> list[tuple[NDArray[np.float32], Payl
     return sent
 
 
-def _default_corpus() -> list[str]:
-    return corpus.fetch_default_corpus(Path.home() / ".cache" / "syntience")
+def _documents(text: Path | None) -> Documents:
+    cache = Path.home() / ".cache" / "syntience"
+    if text is not None:
+        return open_documents(text, cache_dir=cache)
+    return ListedDocuments(corpus.NAME, corpus.fetch_default_corpus(cache))
 
 
 def _relative(pairs: list[tuple[NDArray[np.float32], NDArray[np.float32]]]) -> float:

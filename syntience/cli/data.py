@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,14 +14,18 @@ from syntience.cli.options import (
     takes_account_options,
 )
 from syntience.cli.owner import say, with_owner
+from syntience.cli.sources import check_source_command, show_source
 
 if TYPE_CHECKING:
+    from protocol.spec import DataSpec
     from syntience.data_request import Outcome
     from syntience.staking import Owner
 
 app = typer.Typer(
     help="Get text, make data sets of it, ask on chain for what is withheld.", no_args_is_help=True
 )
+app.command("source")(show_source)
+app.command("check-source")(check_source_command)
 CacheOption = Annotated[
     Path | None,
     typer.Option(
@@ -39,6 +44,7 @@ def fetch(cache: CacheOption = None) -> None:
     typer.echo(
         f"{len(works)} works, {sum(map(len, works)):,} characters, in {folder / corpus.ARCHIVE.file_name}"
     )
+    typer.echo(f"sha256 {corpus.ARCHIVE.sha256}, as pinned")
 
 
 @app.command("prepare")
@@ -47,14 +53,35 @@ def prepare(
         Path, typer.Argument(metavar="OUT", help="The folder to make; it must not exist.")
     ],
     data: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
             "--data",
             metavar="PATH",
-            help="Your text: a file or folder of txt, md, jsonl or parquet.",
+            help="Your text: a file or folder of txt, md, jsonl or parquet (txt, md and jsonl also as .gz or .zst), "
+            "a folder of `save_to_disk`, or hf:NAME[:CONFIG]:SPLIT.",
         ),
     ] = None,
-    vocab: Annotated[int, typer.Option("--vocab", min=257, help="Size of the vocabulary.")] = 1024,
+    field: Annotated[
+        str, typer.Option("--field", metavar="NAME", help="The field or column with the text.")
+    ] = "text",
+    tokenizer: Annotated[
+        Path | None,
+        typer.Option(
+            "--tokenizer", metavar="FILE", help="A tokenizer.json; otherwise one is trained."
+        ),
+    ] = None,
+    end_token: Annotated[
+        str | None,
+        typer.Option(
+            "--end-token", metavar="TOKEN", help="What ends a document in that tokenizer."
+        ),
+    ] = None,
+    vocab: Annotated[
+        int | None,
+        typer.Option(
+            "--vocab", min=257, help="Size of the vocabulary that is trained; 1024 by default."
+        ),
+    ] = None,
     context: Annotated[
         int, typer.Option("--context", min=1, help="Tokens of context in a sample.")
     ] = 128,
@@ -65,35 +92,92 @@ def prepare(
         ),
     ] = 0.05,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Fixes the order of the samples.")] = 0,
+    workers: Annotated[
+        int | None,
+        typer.Option("--workers", min=1, help="Processes that encode; all cores by default."),
+    ] = None,
     cache: CacheOption = None,
 ) -> None:
-    """Make a data set: train a tokenizer, cut samples, compute the Merkle root that a run registers."""
-    from syntience import corpus, documents
-    from training.prepare import prepare_dataset
+    """Make a data set: cut text into samples, compute the Merkle roots that a run registers.
 
+    A preparation that was interrupted goes on when the same command is given again.
+    """
+    from rich.console import Console
+
+    from syntience import corpus
+    from syntience.devnet.place import usable_cores
+    from syntience.documents import Documents, ListedDocuments, open_documents
+    from syntience.errors import ConfigError
+    from syntience.progress import ProgressBar
+    from training.prepare import GivenTokenizer, Pace, prepare_dataset
+
+    if tokenizer is not None and vocab is not None:
+        raise ConfigError("--vocab is for a tokenizer to train", "leave it out beside --tokenizer")
+    if tokenizer is None and end_token is not None:
+        raise ConfigError("--end-token is for a tokenizer that is given", "give --tokenizer FILE")
+    folder = cache or corpus.default_cache_dir(os.environ)
+    documents: Documents
     if data is None:
-        name, texts = (
-            corpus.NAME,
-            corpus.fetch_default_corpus(cache or corpus.default_cache_dir(os.environ)),
-        )
+        documents = ListedDocuments(corpus.NAME, corpus.fetch_default_corpus(folder))
     else:
-        name, texts = data.stem, documents.load_documents(data)
-    spec = prepare_dataset(
-        texts,
-        out,
-        vocab_size=vocab,
-        context=context,
-        heldout_fraction=heldout,
-        seed=seed,
-        name=name,
-    )
+        documents = open_documents(data, field=field, cache_dir=folder)
+    given = None if tokenizer is None else GivenTokenizer(path=tokenizer, end_token=end_token)
+    with ProgressBar(Console(stderr=True), documents) as bar:
+        spec = prepare_dataset(
+            documents,
+            out,
+            vocab_size=(vocab or 1024) if given is None else None,
+            tokenizer=given,
+            context=context,
+            heldout_fraction=heldout,
+            seed=seed,
+            name=documents.name,
+            pace=Pace(workers=workers or usable_cores(), watch=bar.watch),
+        )
     typer.echo(f"folder        {out}")
-    typer.echo(
-        f"samples       {spec.train_samples:,} to train on, {spec.total_samples - spec.train_samples:,} held out"
-    )
-    typer.echo(f"tokens        {spec.total_samples * spec.sample_tokens:,}")
-    typer.echo(f"dataset root  0x{spec.dataset_root.hex()}")
-    typer.echo(f"tokenizer     0x{spec.tokenizer_digest.hex()}")
+    _show(spec)
+
+
+@app.command("verify")
+def verify_dataset(
+    dataset: Annotated[Path, typer.Argument(metavar="DATASET", help="A prepared data set.")],
+    run: Annotated[
+        Path | None,
+        typer.Option("--run", metavar="FILE", help="A run file or spec whose data set it must be."),
+    ] = None,
+    root: Annotated[
+        str | None,
+        typer.Option("--root", metavar="HEX", help="The dataset root that it must have."),
+    ] = None,
+) -> None:
+    """Hash a data set and compare it, to the byte, with its roots: a run's, or those in its manifest."""
+    from rich.console import Console
+
+    from protocol.errors import Rejected
+    from protocol.ids import to_hash32
+    from syntience.errors import ConfigError
+    from syntience.progress import ProgressBar
+    from syntience.provenance import trusted_spec
+    from training.verification import verify, verify_spec
+
+    try:
+        expected = None if root is None else to_hash32(root.removeprefix("0x"))
+    except Rejected as error:
+        raise ConfigError(f"--root is no root ({error})", "give 32 bytes in hex") from error
+    start = monotonic()
+    with ProgressBar(Console(stderr=True)) as bar:
+        spec = None if run is None else trusted_spec(run=run, manifest=None)
+        found = (
+            verify(dataset, expected, watch=bar.watch)
+            if spec is None
+            else verify_spec(dataset, spec, watch=bar.watch)
+        )
+    took_s = monotonic() - start
+    size = found.total_samples * found.spec.sample_tokens * found.spec.token_bytes
+    against = "its manifest" if run is None and root is None else f"{run or root}"
+    typer.echo(f"intact        as {against} says")
+    _show(found.spec)
+    typer.echo(f"hashed        {size / 1e6:,.1f} MB of tokens in {took_s:.1f} s")
 
 
 @app.command("request")
@@ -152,3 +236,13 @@ def request(
         say("withheld", f"{exact_tokens(outcome.fine)} tokens taken of validator slots {slots}")
     else:
         say("withheld", "fined before, for another leaf of this kind")
+
+
+def _show(spec: DataSpec) -> None:
+    typer.echo(
+        f"samples       {spec.train_samples:,} to train on, {spec.total_samples - spec.train_samples:,} held out"
+    )
+    typer.echo(f"tokens        {spec.total_samples * spec.sample_tokens:,}")
+    typer.echo(f"documents     {spec.documents:,}")
+    typer.echo(f"dataset root  0x{spec.dataset_root.hex()}")
+    typer.echo(f"tokenizer     0x{spec.tokenizer_digest.hex()}")

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 
 from protocol import canonical
 from protocol.spec import DataSpec
-from syntience import corpus, documents
+from syntience import corpus
 from syntience.devnet.presets import Preset
-from training.dataset import MANIFEST, TokenDataset
+from syntience.documents import Documents, ListedDocuments, open_documents
+from training.dataset import FORMAT, MANIFEST, TokenDataset
 from training.prepare import prepare_dataset
 
 _HELDOUT = 0.05
@@ -31,30 +31,35 @@ def prepare_data(
     Raises:
         OperatorError: no text, too little of it, or no room.
     """
+    documents: Documents
     if text is None:
-        name, texts = corpus.NAME, corpus.fetch_default_corpus(cache_dir)
+        documents = ListedDocuments(corpus.NAME, corpus.fetch_default_corpus(cache_dir))
     else:
-        name, texts = text.stem, documents.load_documents(text)
-    folder = work / "datasets" / f"{name}-{_key(preset, name, texts)[:16]}"
+        documents = open_documents(text, cache_dir=cache_dir)
+    folder = work / "datasets" / f"{documents.name}-{_key(preset, documents)[:16]}"
     if not (folder / MANIFEST).exists():
         prepare_dataset(
-            texts,
+            documents,
             folder,
             vocab_size=preset.vocab_size,
             context=preset.model.context,
             heldout_fraction=_HELDOUT,
-            name=name,
+            name=documents.name,
         )
     return folder, TokenDataset.open(folder).spec
 
 
-def _key(preset: Preset, name: str, texts: Sequence[str]) -> str:
+def _key(preset: Preset, documents: Documents) -> str:
     """A digest of everything that the data set follows from."""
+    digest = hashlib.sha256()
+    for document in documents:
+        digest.update(hashlib.sha256(document.encode()).digest())
     facts: dict[str, canonical.Json] = {
         "context": preset.model.context,
+        "format": FORMAT,
         "heldout": str(_HELDOUT),
-        "name": name,
-        "texts": [hashlib.sha256(text.encode()).hexdigest() for text in texts],
+        "name": documents.name,
+        "texts": digest.hexdigest(),
         "tokenizers": metadata.version("tokenizers"),
         "vocab": preset.vocab_size,
     }
