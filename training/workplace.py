@@ -1,15 +1,17 @@
 """The folder of a data set under preparation: what is done survives a kill at any moment, and only one preparation uses it.
 
-lock              held by the process at work
-request.json      what the tokens follow from besides the text; another request is refused
-tokenizer.json    the tokenizer, trained or given
-trained.json      how many documents it was trained on, and a digest of them; there once the tokenizer is final
-stream.bin        the token stream, appended to
-starts.bin        8 bytes a document: the place of its first token in the stream
-documents.bin     the data set's file of that name
-journal.json      how much of the three is on disk for certain; what lies behind it is cut off
-set-…             the data set itself, in the making
-finished          there when the data set is complete and about to get its name
+    lock              held by the process at work
+    request.json      what the tokens follow from besides the text; another request is refused
+    tokenizer.json    the tokenizer, trained or given
+    trained.json      how many documents it was trained on, and a digest of them; there once the tokenizer is final
+    stream.bin        the token stream, appended to
+    documents.bin     the data set's file of that name
+    journal.json      how much of the two is on disk for certain; what lies behind it is cut off
+    starts.bin        8 bytes a document: where its first token stands; made for the cutting
+    set-…             the data set itself, in the making
+    finished          there when the data set is complete and about to get its name
+
+The journal is replaced after what it vouches for has been synced.
 """
 
 from __future__ import annotations
@@ -36,6 +38,7 @@ from training.tokenizer import Encoded
 
 REQUEST, TRAINED, JOURNAL = "request.json", "trained.json", "journal.json"
 STREAM, STARTS, LOCK = "stream.bin", "starts.bin", "lock"
+_CHUNK = 1 << 16
 
 
 class Workplace:
@@ -122,15 +125,10 @@ class TokenStream:
     def append(self, encoded: Encoded, digests: Sequence[bytes]) -> None:
         """Adds a batch: on disk when this returns, and not in part after a kill."""
         ends = self.done.tokens + np.cumsum(encoded.lengths)
-        starts = (ends - encoded.lengths).astype("<u8")
         documents = np.empty(len(digests), DOCUMENT)
         documents["digest"] = np.frombuffer(b"".join(digests), "V32")
-        documents["start"] = starts
-        for name, content in (
-            (STREAM, encoded.tokens),
-            (STARTS, starts),
-            (DOCUMENTS, documents),
-        ):
+        documents["start"] = ends - encoded.lengths
+        for name, content in ((STREAM, encoded.tokens), (DOCUMENTS, documents)):
             with (self._workplace.folder / name).open("ab") as file:
                 file.write(content.tobytes())
                 file.flush()
@@ -153,13 +151,16 @@ class TokenStream:
         return np.memmap(self._workplace.folder / STREAM, self._dtype, mode="r")
 
     def starts(self) -> NDArray[np.uint64]:
-        """(D,) the place of each document's first token, mapped."""
+        """(D,) the place of each document's first token, mapped: in one piece, so that a search copies nothing."""
+        records = np.memmap(self._workplace.folder / DOCUMENTS, DOCUMENT, mode="r")
+        with (self._workplace.folder / STARTS).open("wb") as file:
+            for first in range(0, len(records), _CHUNK):
+                file.write(records[first : first + _CHUNK]["start"].tobytes())
         return np.memmap(self._workplace.folder / STARTS, "<u8", mode="r")
 
     def _sizes(self) -> dict[str, int]:
         return {
             STREAM: self.done.tokens * self._dtype.itemsize,
-            STARTS: self.done.documents * 8,
             DOCUMENTS: self.done.documents * DOCUMENT.itemsize,
         }
 

@@ -11,42 +11,17 @@ import pytest
 
 from protocol.ids import Hash32
 from protocol.merkle import leaf_hash, merkle_root, verify_proof
-from protocol.spec import DataSpec
 from tests.specs import MODEL, some_hash
+from tests.training.texts import contents, documents, prepared
 from training.dataset import TokenDataset
 from training.errors import DatasetError
 from training.prepare import prepare_dataset
 from training.tokenizer import END_OF_TEXT, load_tokenizer
 from training.verification import verify
 
-TEXT = "to be or not that is the question whether tis nobler in mind suffer ümlaut 世界 🙂"
-WORDS = TEXT.split()
-
-
-def documents(count: int = 12) -> list[str]:
-    """Text with structure from a small linear generator, the same on every machine."""
-    state, texts = 7, []
-    for _ in range(count):
-        words = []
-        for _ in range(120):
-            state = (state * 1103515245 + 12345) % (1 << 31)
-            words.append(WORDS[(state >> 16) % len(WORDS)])
-        texts.append(" ".join(words) + "\n")
-    return texts
-
-
-def prepared(out: Path, seed: int = 3) -> DataSpec:
-    return prepare_dataset(
-        documents(), out, vocab_size=300, context=MODEL.context, heldout_fraction=0.2, seed=seed
-    )
-
 
 def leaf_hashes(dataset: TokenDataset) -> list[Hash32]:
     return [dataset.leaf_hash(index) for index in range(dataset.total_samples)]
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
 def test_prepare__twice__gives_the_same_bytes(tmp_path: Path) -> None:
@@ -67,7 +42,7 @@ def test_prepare__other_process_and_threads__gives_the_same_root(
 ) -> None:
     code = (
         "import sys, pathlib\n"
-        "from tests.training.test_prepare import prepared\n"
+        "from tests.training.texts import prepared\n"
         "print(prepared(pathlib.Path(sys.argv[1])).dataset_root.hex())"
     )
     done = subprocess.run(
