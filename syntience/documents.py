@@ -88,7 +88,7 @@ def open_documents(place: Path | str, *, field: str = FIELD, cache_dir: Path) ->
     path = Path(place)
     if path.is_dir() and is_saved(path):
         return open_saved(path, field=field)
-    name = path.name if path.is_dir() else stem_of(path)[0]
+    name = path.resolve().name if path.is_dir() else stem_of(path)[0]
     return FileDocuments(name, _files(path), field=field)
 
 

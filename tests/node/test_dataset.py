@@ -10,11 +10,12 @@ import pytest
 
 from node.dataset import offer_dataset, open_dataset
 from node.errors import NoDataset
-from protocol import canonical
+from protocol import canonical, record
 from protocol.errors import OperatorError
 from tests.node.peers import Peers
 from tests.specs import some_hash
-from training.dataset import LEAVES, MANIFEST, TokenDataset
+from training.dataset import LEAVES, MANIFEST, NODES, SOURCES, TokenDataset
+from training.sources import prove_source
 from transport.board import RecordBoard
 from transport.limits import MIB
 from transport.store import FolderStore
@@ -42,6 +43,24 @@ def offered(dataset: TokenDataset, folder: Path, peers: Peers) -> Files:
     return value
 
 
+def flipped(dataset: TokenDataset, name: str, peers: Peers) -> dict[str, int | str]:
+    """A file of the data set with another first bit."""
+    damaged = bytearray((dataset.folder / name).read_bytes())
+    damaged[0] ^= 1
+    return located(bytes(damaged), peers)
+
+
+def other_manifest(dataset: TokenDataset, peers: Peers) -> dict[str, int | str]:
+    """One that has the run's roots and differs in what no file shows."""
+    spec = replace(dataset.spec, name="other")
+    return located(canonical.dumps(record.to_json(spec)), peers)
+
+
+def located(data: bytes, peers: Peers) -> dict[str, int | str]:
+    ref = peers.has(data)
+    return {"digest": ref.digest.hex(), "size": ref.size}
+
+
 async def fetch(
     dataset: TokenDataset, folder: Path, peers: Peers, endpoints: list[str]
 ) -> TokenDataset:
@@ -61,6 +80,9 @@ async def test_open__nothing_here__fetches_the_same_data_set(
     found = await fetch(text, tmp_path, peers, ["silent", "v1"])
     assert found.spec == text.spec
     assert found.sample_bytes(3) == text.sample_bytes(3)
+    assert prove_source(found, 3) == prove_source(text, 3)
+    for path in text.folder.iterdir():
+        assert (found.folder / path.name).read_bytes() == path.read_bytes()
     asked = len(peers.asked)
     again = await fetch(text, tmp_path, peers, [])
     assert again.spec == text.spec
@@ -71,14 +93,14 @@ async def test_open__peers_lie__asks_the_next(
     text: TokenDataset, tmp_path: Path, peers: Peers
 ) -> None:
     true = offered(text, tmp_path, peers)
-    damaged = bytearray((text.folder / "tokens-00000.bin").read_bytes())
-    damaged[0] ^= 1
-    wrong = peers.has(bytes(damaged))
-    shard: dict[str, int | str] = {"digest": wrong.digest.hex(), "size": wrong.size}
+    shard = flipped(text, "tokens-00000.bin", peers)
     climber: Files = {**true, "../../escaped": true[MANIFEST]}
     lies: dict[str, Files] = {
         "climbs out": climber,
         "damaged shard": {**true, "tokens-00000.bin": shard},
+        "other manifest": {**true, MANIFEST: other_manifest(text, peers)},
+        "other sources": {**true, SOURCES: flipped(text, SOURCES, peers)},
+        "other nodes": {**true, NODES: flipped(text, NODES, peers)},
         "lacks leaves": {name: ref for name, ref in true.items() if name != LEAVES},
         "swapped": {**true, MANIFEST: true[LEAVES]},
         "huge": {**true, MANIFEST: {"digest": some_hash("huge").hex(), "size": 1 << 39}},

@@ -29,6 +29,28 @@ def test_root__any_leaves__equals_padded_reference(datas: list[bytes]) -> None:
     assert MerkleTree(hashes).root == slow_root(padded)
 
 
+@given(leaves_of, st.integers(0, 4))
+def test_tree__in_two_storeys__equals_the_whole(datas: list[bytes], height: int) -> None:
+    """Subtrees padded to one depth, and a tree over their roots that knows how high it begins."""
+    whole = MerkleTree([leaf_hash(data) for data in datas])
+    height, size = min(height, whole.depth), 1 << min(height, whole.depth)
+    lower = [
+        MerkleTree(whole.leaves[first : first + size], depth=height)
+        for first in range(0, len(datas), size)
+    ]
+    upper = MerkleTree([tree.root for tree in lower], height=height)
+    assert upper.root == whole.root
+    for index in range(len(datas)):
+        part, place = divmod(index, size)
+        assert (*lower[part].proof(place), *upper.proof(part)) == whole.proof(index)
+    assert upper.nodes(0, 0, len(lower)) == whole.nodes(height, 0, len(lower))
+
+
+def test_tree__more_leaves_than_its_depth_holds__raises() -> None:
+    with pytest.raises(ValueError, match="don't fit"):
+        MerkleTree([ZERO32] * 3, depth=1)
+
+
 @given(leaves_of, st.data())
 def test_proof__any_leaf__verifies_only_in_its_place(
     datas: list[bytes], data: st.DataObject

@@ -53,6 +53,8 @@ def some_local(seed: int) -> LocalState:
 def test_tree_root__any_leaves__equals_protocol_merkle(leaves: list[bytes]) -> None:
     assert leaf_hashes(leaves) == [leaf_hash(leaf) for leaf in leaves]
     assert tree_root(leaf_hashes(leaves)) == merkle_root(leaf_hashes(leaves))
+    deeper = MerkleTree(leaf_hashes(leaves), depth=9)
+    assert tree_root(leaf_hashes(leaves), depth=9) == deeper.root
 
 
 def test_tree_root__its_argument__is_left_alone() -> None:

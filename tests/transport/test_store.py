@@ -43,6 +43,32 @@ def test_put__any_size__comes_back(size: int, store: FolderStore) -> None:
     assert FolderStore(store.root, 256 * MIB).get(ref.digest) == data
 
 
+@pytest.mark.parametrize("size", [0, 1, 100_000])
+def test_put_file__any_size__is_the_blob_that_put_makes(
+    size: int, store: FolderStore, tmp_path: Path
+) -> None:
+    data, path = pattern(size), tmp_path / "file"
+    path.write_bytes(data)
+    for _ in range(2):  # new, then held already
+        assert store.put_file(path, chunk_bytes=7_000) == ref_of(data)
+        assert store.get(ref_of(data).digest) == data
+        assert store.used_bytes == size
+    path_of(store, data).write_bytes(data + b"x")
+    assert store.put_file(path) == store.put(data)
+    assert store.get(ref_of(data).digest) == data
+    assert path.read_bytes() == data
+
+
+def test_put_file__no_file_or_no_room__leaves_nothing(tmp_path: Path) -> None:
+    store = FolderStore(tmp_path / "store", QUOTA)
+    with pytest.raises(StorageBroken, match=r"can't use .*none"):
+        store.put_file(tmp_path / "none")
+    (tmp_path / "large").write_bytes(pattern(QUOTA + 1))
+    with pytest.raises(StorageFull):
+        store.put_file(tmp_path / "large")
+    assert store.used_bytes == 0
+
+
 def test_get__absent__none(store: FolderStore) -> None:
     assert store.get(ABSENT) is None
     assert store.size(ABSENT) is None
