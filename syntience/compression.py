@@ -8,14 +8,11 @@ import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 import zstandard
 
 from syntience.errors import DataMissing
-
-if TYPE_CHECKING:
-    from _typeshed import WriteableBuffer
 
 _READ_BYTES = 1 << 16
 
@@ -31,7 +28,7 @@ class _Zstandard(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: WriteableBuffer) -> int:
+    def readinto(self, buffer: Any) -> int:
         while not self._ready:
             data = self._rest or self._file.read(_READ_BYTES)
             if not data:
