@@ -19,40 +19,31 @@ import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 
-from protocol import canonical, record
+from protocol import canonical
 from protocol.canonical import Json
-from protocol.ids import Hash32
 from protocol.spec import DataSpec
-from training.dataset import DOCUMENTS, FORMAT, MANIFEST, TOKENIZER, read_file, read_manifest
+from training.dataset import DOCUMENTS, MANIFEST, read_file, read_manifest
 from training.encoders import Encoding, encode_in_order
 from training.errors import DatasetError
 from training.samples import Cut, Text, write_samples
-from training.tokenizer import (
-    BYTES,
-    TRAIN_BYTES,
-    end_token_of,
-    read_tokenizer,
-    train_tokenizer,
-    vocabulary_size,
+from training.vocabulary import (
+    GivenTokenizer,
+    Training,
+    encoding_in,
+    given_vocabulary,
+    settle_tokenizer,
+    trained_vocabulary,
+    visible,
 )
 from training.watch import Watch, unwatched
-from training.workplace import TRAINED, TokenStream, Workplace, sync_folder
+from training.workplace import TokenStream, Workplace, sync_folder
 
 BATCH_BYTES = 4 << 20
 BATCH_DOCUMENTS = 4096
 """A batch is encoded by one process and put on disk as a whole."""
 FINISHED = "finished"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GivenTokenizer:
-    """A `tokenizer.json`, and what its end of text is called (found by itself if it has a usual name)."""
-
-    path: Path
-    end_token: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,14 +53,6 @@ class Pace:
     workers: int = 1
     batch_bytes: int = BATCH_BYTES
     watch: Watch = unwatched
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Training:
-    """What a tokenizer was trained on: so many documents, with this digest of their digests."""
-
-    documents: int
-    digest: Hash32
 
 
 def prepare_dataset(  # noqa: PLR0913 - each is one choice of the run's author
@@ -108,13 +91,17 @@ def prepare_dataset(  # noqa: PLR0913 - each is one choice of the run's author
         raise TypeError("give either vocab_size or tokenizer")
     partial = out.with_name(f".{out.name}.partial")
     _check(out, partial, context, heldout_fraction)
-    words = _given_words(tokenizer) if tokenizer is not None else _trained_words(vocab_size or 0)
+    words = (
+        given_vocabulary(tokenizer)
+        if tokenizer is not None
+        else trained_vocabulary(vocab_size or 0)
+    )
     cut = Cut(name=name, context=context, heldout_fraction=heldout_fraction, seed=seed)
     pace = pace or Pace()
     try:
         with Workplace(partial, words.request) as workplace:
-            training = _settle_tokenizer(workplace, words, documents, pace.watch)
-            encoding = _encoding(workplace, words)
+            training = settle_tokenizer(workplace, words, documents, pace.watch)
+            encoding = encoding_in(workplace, words)
             stream = TokenStream(workplace, encoding.dtype)
             fresh = _fresh(documents, stream, training, partial)
             _encode(_batches(fresh, pace.batch_bytes), stream, encoding, pace)
@@ -133,104 +120,12 @@ def prepare_dataset(  # noqa: PLR0913 - each is one choice of the run's author
     return spec
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Words:
-    """Where the tokens come from: a tokenizer to train, or one that was given (`content`).
-
-    `request`: what an interrupted preparation must have in common with this one besides the text.
-    """
-
-    size: int
-    end_token: str | None
-    content: bytes | None
-    request: Json
-
-
-def _trained_words(size: int) -> _Words:
-    if size <= BYTES:
-        raise DatasetError(
-            f"a vocabulary of {size} is too small",
-            f"use more than {BYTES}: one word per byte and the end of text",
-        )
-    request: Json = {
-        "format": FORMAT,
-        "tokenizers": metadata.version("tokenizers"),
-        "vocabulary": size,
-    }
-    return _Words(size=size, end_token=None, content=None, request=request)
-
-
-def _given_words(given: GivenTokenizer) -> _Words:
-    content, tokenizer = read_file(given.path), read_tokenizer(given.path)
-    request: Json = {
-        "end_token": end_token_of(tokenizer, given.end_token),
-        "format": FORMAT,
-        "tokenizer": hashlib.sha256(content).hexdigest(),
-        "tokenizers": metadata.version("tokenizers"),
-    }
-    return _Words(
-        size=vocabulary_size(tokenizer),
-        end_token=given.end_token,
-        content=content,
-        request=request,
-    )
-
-
-def _settle_tokenizer(
-    workplace: Workplace, words: _Words, documents: Iterable[str], watch: Watch
-) -> _Training:
-    """Puts the tokenizer into the workplace, unless it is there."""
-    found = workplace.read(TRAINED)
-    if found is not None:
-        return record.from_json(_Training, canonical.loads(found))
-    digest, content, head = hashlib.sha256(), words.content, 0
-    if content is None:
-
-        def beginning() -> Iterator[str]:
-            nonlocal head
-            for head, (text, document) in enumerate(_beginning(documents), start=1):
-                digest.update(hashlib.sha256(document).digest())
-                if head % BATCH_DOCUMENTS == 0:
-                    watch("train the tokenizer", head, None)
-                yield text
-
-        content = train_tokenizer(beginning(), words.size).to_str().encode()
-    training = _Training(documents=head, digest=Hash32(digest.digest()))
-    workplace.write(TOKENIZER, content)
-    workplace.write(TRAINED, canonical.dumps(record.to_json(training)))
-    return training
-
-
-def _encoding(workplace: Workplace, words: _Words) -> Encoding:
-    file = workplace.folder / TOKENIZER
-    return Encoding(
-        tokenizer_file=file,
-        end_token=end_token_of(read_tokenizer(file), words.end_token),
-        dtype="<u2" if words.size <= 1 << 16 else "<u4",
-    )
-
-
-def _visible(documents: Iterable[str]) -> Iterator[tuple[str, bytes]]:
-    """The documents that count, and their UTF-8 bytes."""
-    return ((text, text.encode()) for text in documents if text.strip())
-
-
-def _beginning(documents: Iterable[str]) -> Iterator[tuple[str, bytes]]:
-    """The first TRAIN_BYTES of the documents."""
-    size = 0
-    for text, document in _visible(documents):
-        yield text, document
-        size += len(document)
-        if size >= TRAIN_BYTES:
-            return
-
-
 def _fresh(
-    documents: Iterable[str], stream: TokenStream, training: _Training, partial: Path
+    documents: Iterable[str], stream: TokenStream, training: Training, partial: Path
 ) -> Iterator[bytes]:
     """The documents that are not in the stream yet; raises DatasetError if those that are, or were trained on, have changed."""
     known, trained, number = stream.digests(), hashlib.sha256(), 0
-    for number, (_, document) in enumerate(_visible(documents), start=1):
+    for number, (_, document) in enumerate(visible(documents), start=1):
         if number <= max(len(known), training.documents):
             digest = hashlib.sha256(document).digest()
             if number <= len(known) and digest != bytes(known[number - 1]):
@@ -301,8 +196,18 @@ def _finish(
     workplace.write(FINISHED, b"")
     folder.rename(out)
     sync_folder(out.parent)
-    shutil.rmtree(workplace.folder)
+    _clear(workplace.folder)
     return spec
+
+
+def _clear(partial: Path) -> None:
+    """Removes the workplace of a finished preparation, the mark that it is finished last."""
+    for path in partial.iterdir():
+        if path.is_dir():
+            shutil.rmtree(path)
+        elif path.name != FINISHED:
+            path.unlink()
+    shutil.rmtree(partial)
 
 
 def _changed(number: int, partial: Path) -> DatasetError:
@@ -315,7 +220,7 @@ def _changed(number: int, partial: Path) -> DatasetError:
 def _check(out: Path, partial: Path, context: int, heldout_fraction: float) -> None:
     if out.exists():
         if (partial / FINISHED).exists():
-            shutil.rmtree(partial, ignore_errors=True)
+            _clear(partial)
         raise DatasetError(f"{out} exists", "choose another folder or remove this one")
     if context < 1 or not 0 < heldout_fraction < 1:
         raise DatasetError(

@@ -1,6 +1,6 @@
 """From the token stream to the files of a data set, a shard at a time.
 
-Where a sample comes from is computed from its place (`shuffle`), so memory holds one shard and the tree's nodes. A shard that is
+Where a sample comes from is computed from its place (`shuffle`), so memory holds a thousand samples and the tree's nodes. A shard that is
 on disk is not cut again after an interruption; the manifest is written last.
 """
 
@@ -94,7 +94,7 @@ def write_samples(text: Text, cut: Cut, folder: Path, *, watch: Watch) -> DataSp
         sample_tokens=length,
         token_bytes=text.tokens.itemsize,
     )
-    write_whole(folder / MANIFEST, canonical.dumps(record.to_json(spec)))
+    write_whole(folder / MANIFEST, (canonical.dumps(record.to_json(spec)),))
     return spec
 
 
@@ -112,7 +112,8 @@ def _write_shards(
         chosen = shuffle(np.arange(first, last, dtype=np.uint64))
         path = folder / shard_name(number)
         if not path.exists():
-            write_whole(path, np.ascontiguousarray(pieces[chosen]).data.cast("B"))
+            parts = (chosen[i : i + GROUP] for i in range(0, len(chosen), GROUP))
+            write_whole(path, (pieces[part].tobytes() for part in parts))
         sources.write(_sources_of(chosen * np.uint64(length), text.starts).tobytes())
         with path.open("rb") as shard:
             while block := shard.read(GROUP * size):

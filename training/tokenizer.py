@@ -20,8 +20,6 @@ from training.errors import DatasetError
 END_OF_TEXT = "<|endoftext|>"
 BYTES = 256
 """Words that a byte-level vocabulary holds before its first merge."""
-TRAIN_BYTES = 128 << 20
-"""Of text that a tokenizer is trained on at most; the rest of a larger corpus is only encoded."""
 END_TOKENS = (
     END_OF_TEXT,
     "<|end_of_text|>",

@@ -19,7 +19,7 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -88,7 +88,7 @@ class Workplace:
 
     def write(self, name: str, content: bytes) -> None:
         """Replaces a small file in one step, after its content is on disk."""
-        write_whole(self.folder / name, content)
+        write_whole(self.folder / name, (content,))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,11 +171,11 @@ class TokenStream:
         )
 
 
-def write_whole(path: Path, content: bytes | memoryview) -> None:
+def write_whole(path: Path, chunks: Iterable[bytes]) -> None:
     """Replaces a file in one step, after its content is on disk."""
     draft = path.with_name(f"{path.name}.new")
     with draft.open("wb") as file:
-        file.write(content)
+        file.writelines(chunks)
         file.flush()
         os.fsync(file.fileno())
     draft.replace(path)

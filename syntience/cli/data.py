@@ -109,7 +109,8 @@ def prepare(
     from syntience.documents import Documents, ListedDocuments, open_documents
     from syntience.errors import ConfigError
     from syntience.progress import ProgressBar
-    from training.prepare import GivenTokenizer, Pace, prepare_dataset
+    from training.prepare import Pace, prepare_dataset
+    from training.vocabulary import GivenTokenizer
 
     if tokenizer is not None and vocab is not None:
         raise ConfigError("--vocab is for a tokenizer to train", "leave it out beside --tokenizer")

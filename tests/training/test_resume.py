@@ -17,9 +17,11 @@ import pytest
 
 from tests.training.prepare_child import DOCUMENTS
 from tests.training.texts import contents, documents
-from training import prepare
+from training import prepare, vocabulary
 from training.errors import DatasetError
-from training.prepare import GivenTokenizer, Pace, prepare_dataset
+from training.prepare import Pace, prepare_dataset
+from training.tokenizer import train_tokenizer
+from training.vocabulary import GivenTokenizer
 from training.workplace import JOURNAL, Workplace
 
 TEXTS = documents(40)
@@ -169,6 +171,18 @@ def test_prepare__text_of_the_tokenizer_changed_meanwhile__says_so(interrupted: 
     changed = [*TEXTS[:-1], "other"]
     with pytest.raises(DatasetError, match="has changed"):
         prepared(interrupted, changed)
+
+
+def test_prepare__much_text__trains_on_its_beginning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And what comes after it may still change while it is not encoded."""
+    monkeypatch.setattr(vocabulary, "TRAIN_BYTES", sum(len(text.encode()) for text in TEXTS[:9]))
+    with pytest.raises(Interruption):
+        prepared(tmp_path / "set", BreaksAt(25))  # type: ignore[arg-type]
+    prepared(tmp_path / "set", [*TEXTS[:-1], "other"])
+    tokenizer = (tmp_path / "set" / "tokenizer.json").read_bytes()
+    assert tokenizer == train_tokenizer(TEXTS[:9], 300).to_str().encode()
 
 
 def test_prepare__text_cut_short_meanwhile__says_so(interrupted: Path) -> None:

@@ -13,7 +13,7 @@ from tokenizers.processors import TemplateProcessing
 from tests.training.texts import contents, documents
 from training.dataset import TokenDataset
 from training.errors import DatasetError
-from training.prepare import GivenTokenizer, Pace, prepare_dataset
+from training.prepare import Pace, prepare_dataset
 from training.tokenizer import (
     encode_documents,
     end_token_of,
@@ -23,6 +23,7 @@ from training.tokenizer import (
     vocabulary_size,
 )
 from training.verification import verify
+from training.vocabulary import GivenTokenizer
 
 
 def saved(tokenizer: Tokenizer, path: Path) -> Path:
