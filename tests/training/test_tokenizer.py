@@ -91,7 +91,7 @@ def test_prepare__large_ids__take_four_bytes(
     assert TokenDataset.open(tmp_path / "set").sample(0).max() == vocabulary_size(tokenizer) - 1
 
 
-def test_end_token__named_usual_or_none(tmp_path: Path) -> None:
+def test_end_token__no_usual_name__wants_to_be_named(tmp_path: Path) -> None:
     tokenizer = words(end="<stop>")
     with pytest.raises(DatasetError, match=r"no known end of text: name the token .* --end-token"):
         end_token_of(tokenizer)
