@@ -14,7 +14,7 @@ import {ECDSA} from "@openzeppelin/contracts/utils/cryptography/ECDSA.sol";
 /// @title Disputes
 contract Disputes is IDisputes, Games {
     /// The signature's offset, after a submission of 14 words.
-    uint256 private constant EVIDENCE_OFFSETS = 1 << 14;
+    uint256 private constant EVIDENCE_OFFSETS = 14;
 
     /// Judges where the terms name nobody.
     address public immutable committee;

@@ -277,7 +277,9 @@ contract EpochManager is RunClock, IDutyBook {
         view
         returns (Tally memory found)
     {
-        _requireAttested(round, time());
+        uint64 t = time();
+        _requireAttested(round, t);
+        _requireKept(round, t);
         uint256[] memory stakes;
         (stakes, found.total,) = _snapshot(epochOf(round));
         uint256 misfit = _count(found, stakes, _key(0, round) << LAP_BITS | _lap(round), minerSlot, root, ballots);
@@ -488,6 +490,14 @@ contract EpochManager is RunClock, IDutyBook {
             if (t > _firstAttested + (uint256(round) - 1) * _roundLength) return;
         }
         revert TooEarly(t, attestDeadline(round));
+    }
+
+    /// @dev Before the round that uses its places again. In 256 bits; of a round that started, so that no time wraps.
+    function _requireKept(uint64 round, uint64 t) private view {
+        unchecked {
+            if (t - _genesisTime < (uint256(round) - 1 + _ring) * _roundLength) return;
+        }
+        revert TooOld(round);
     }
 
     function _requireBeaconWindow(uint64 round, uint8 purpose) private view {

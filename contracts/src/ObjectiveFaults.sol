@@ -20,8 +20,8 @@ import {ECDSA} from "@openzeppelin/contracts/utils/cryptography/ECDSA.sol";
 contract ObjectiveFaults is IObjectiveFaults, ChallengeBook {
     /// Where the offsets stand of evidence that begins with a submission of 14 words and its signature, and of such that
     /// begins with two of both.
-    uint256 private constant SUBMISSION = 1 << 14;
-    uint256 private constant TWO_SUBMISSIONS = 1 << 14 | 1 << 29;
+    uint256 private constant SUBMISSION = 14;
+    uint256 private constant TWO_SUBMISSIONS = 14 | 29 << 8;
 
     IRegistry public immutable registry;
     IVerdicts public immutable verdicts;
@@ -70,7 +70,7 @@ contract ObjectiveFaults is IObjectiveFaults, ChallengeBook {
         bytes32 trueLeafHash,
         bytes32[] calldata trueProof
     ) external {
-        (uint64 committedBlock, uint64 epoch) = _revealAgainst(s, SUBMISSION | 1 << 17 | 1 << 19, salt);
+        (uint64 committedBlock, uint64 epoch) = _revealAgainst(s, SUBMISSION | 17 << 8 | 19 << 16, salt);
         IEpochManager.DataTerms memory terms = epochs.dataTermsAt(epoch);
         _requireClaim(s, sig, terms.specHash);
         if (i >= terms.samplesPerRound) revert NoSuchSample(i, terms.samplesPerRound);
@@ -98,7 +98,7 @@ contract ObjectiveFaults is IObjectiveFaults, ChallengeBook {
         bytes calldata otherSig,
         IEpochManager.Ballot[] calldata ballots
     ) external {
-        (uint64 committedBlock, uint64 epoch) = _revealAgainst(s, TWO_SUBMISSIONS | 1 << 30, salt);
+        (uint64 committedBlock, uint64 epoch) = _revealAgainst(s, TWO_SUBMISSIONS | 30 << 16, salt);
         _requireClaim(s, sig, epochs.specHashAt(epoch));
         uint64 from = s.localFromRound;
         if (from == 0 || from >= s.round) revert NothingCarried(s.round, from);
@@ -107,12 +107,13 @@ contract ObjectiveFaults is IObjectiveFaults, ChallengeBook {
         } else {
             if (other.run != s.run || other.miner != s.miner) revert DifferentSubmissions();
             _requireCommitted(other, otherSig);
-            if (other.round == from) {
+            uint64 round = other.round;
+            if (round == from) {
                 if (other.localOut == s.localIn) _requireRejected(other, ballots);
-            } else if (other.round > from && other.round < s.round) {
+            } else if (round > from && round < s.round) {
                 _requireAccepted(other, ballots);
             } else {
-                revert UnrelatedRound(s.round, from, other.round);
+                revert UnrelatedRound(s.round, from, round);
             }
         }
         _convict(Fault.LocalState, s, committedBlock);
@@ -127,7 +128,7 @@ contract ObjectiveFaults is IObjectiveFaults, ChallengeBook {
         bytes calldata leaf,
         bytes32[] calldata proof
     ) external {
-        (uint64 committedBlock, uint64 epoch) = _revealAgainst(s, SUBMISSION | 1 << 16 | 1 << 17, salt);
+        (uint64 committedBlock, uint64 epoch) = _revealAgainst(s, SUBMISSION | 16 << 8 | 17 << 16, salt);
         _requireBadChunk(epoch, s, sig, chunk, leaf, proof);
         _convict(Fault.BadEncoding, s, committedBlock);
     }
@@ -249,7 +250,6 @@ contract ObjectiveFaults is IObjectiveFaults, ChallengeBook {
         }
     }
 
-    /// @dev Attestations that were written over would look as if there had been none.
     /// @return hadSlot Whether there was a bit for the miner at all; else nothing of it can have been accepted, and the
     /// tally is about somebody else's.
     function _tally(address miner, uint64 round, uint64 epoch, bytes32 root, IEpochManager.Ballot[] calldata ballots)
@@ -257,7 +257,6 @@ contract ObjectiveFaults is IObjectiveFaults, ChallengeBook {
         view
         returns (bool hadSlot, IEpochManager.Tally memory tally)
     {
-        if (epochs.currentRound() >= round + epochs.ringSize()) revert TooOld(round);
         (Role role, uint32 slot) = registry.slotOf(miner, epoch);
         hadSlot = role == Role.Miner;
         tally = epochs.tally(round, slot, root, ballots);

@@ -119,8 +119,11 @@ abstract contract RunClock is IEpochManager {
 
     /// @inheritdoc IEpochManager
     function runningBlock() public view returns (uint64) {
-        if (paused()) revert Paused();
-        return blockNumber();
+        uint256 word = _pauseWord;
+        // forge-lint: disable-start(unsafe-typecast)
+        if (uint64(word >> SINCE_BLOCK_SHIFT) != 0) revert Paused();
+        return uint64(block.number) - uint64(word);
+        // forge-lint: disable-end(unsafe-typecast)
     }
 
     /// @inheritdoc IEpochManager

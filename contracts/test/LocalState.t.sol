@@ -248,8 +248,8 @@ contract LocalStateTest is FaultsTest {
         _begin(10);
         _hand(_submission(10, 1));
         goTo(epochs.roundStart(11));
-        _accuse(10, 1, ALL, abi.encodeWithSelector(IObjectiveFaults.TooOld.selector, 1));
-        _accuseUnseen(10, 1, ALL, abi.encodeWithSelector(IObjectiveFaults.TooOld.selector, 1));
+        _accuse(10, 1, ALL, abi.encodeWithSelector(IEpochManager.TooOld.selector, 1));
+        _accuseUnseen(10, 1, ALL, abi.encodeWithSelector(IEpochManager.TooOld.selector, 1));
         vm.warp(block.timestamp - 1);
         _accuse(10, 1, 4, "");
     }

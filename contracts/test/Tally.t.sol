@@ -119,6 +119,20 @@ contract TallyTest is RunTest {
         _expectMismatch(ballots, 40);
     }
 
+    /// @dev Else a round whose attestations were written over would look like one that nobody attested.
+    function test_tally_succeedsInTheLastRoundOfTheRingAndRevertsAfterIt() public {
+        goTo(epochs.attestDeadline(1));
+        _attest(1, 0, ROOT, hex"02");
+        uint64 next = epochs.roundStart(1 + epochs.ringSize());
+        goTo(next - 1);
+        assertEq(epochs.tally(1, 1, ROOT, _ballots(1)).bitSet, 50 ether);
+        goTo(next);
+        vm.expectRevert(abi.encodeWithSelector(IEpochManager.TooOld.selector, 1));
+        epochs.tally(1, 1, ROOT, _ballots(1));
+        vm.expectRevert(abi.encodeWithSelector(IEpochManager.TooOld.selector, 1));
+        epochs.tally(1, 1, ROOT, _ballots(0));
+    }
+
     function _expectMismatch(IEpochManager.Ballot[] memory ballots, uint32 slot) private {
         vm.expectRevert(abi.encodeWithSelector(IEpochManager.BallotMismatch.selector, 1, slot));
         epochs.tally(1, 1, ROOT, ballots);

@@ -130,6 +130,8 @@ interface IEpochManager {
     error NotAttested(uint64 round, uint32 slot);
     /// @notice A ballot is not what its slot attested, or the ballots' slots don't ascend.
     error BallotMismatch(uint64 round, uint32 slot);
+    /// @notice The places of the round's attestations are those of a later round by now.
+    error TooOld(uint64 round);
     error NoMajority(uint64 round, bytes32 root, uint256 stake, uint256 totalStake);
 
     error OnlyGovernor(address caller);
@@ -268,9 +270,9 @@ interface IEpochManager {
 
     /// @notice Counts opened attestations of a round, after its attest deadline.
     /// @dev Certainly accepted: 2 * forRoot > total and 2 * bitSet > total. Certainly not accepted:
-    /// 2 * (forRoot + unopened) <= total or 2 * (bitSet + unopened) <= total. Attestations of a round so old that its places
-    /// were used again don't count as any; places last longer than the fraud window. Reverts for a ballot that does not fit
-    /// what was attested, and if slots don't ascend.
+    /// 2 * (forRoot + unopened) <= total or 2 * (bitSet + unopened) <= total. Reverts for a ballot that does not fit what was
+    /// attested, if slots don't ascend, and `ringSize` rounds later, when attestations that were written over would look as
+    /// if there had been none; places last longer than the fraud window.
     /// @param round The round.
     /// @param minerSlot The miner whose bit is asked for.
     /// @param root The root that is asked for.

@@ -46,8 +46,6 @@ interface IObjectiveFaults is IChallengeBook {
     error MayBeAccepted(uint64 round);
     /// @notice The ballots don't settle that the submission of `round` was accepted.
     error MayBeRejected(uint64 round);
-    /// @notice The attestations of `round` have been written over.
-    error TooOld(uint64 round);
 
     /// @notice Two different submissions of one miner, signed for one run, round and canonical beacon; committed or not.
     /// @param salt Of the commitment.
@@ -104,7 +102,7 @@ interface IObjectiveFaults is IChallengeBook {
     /// @param other The submission that s is held against.
     /// @param otherSig 65-byte signature of the operator valid in `other`'s round; empty: none is shown (case 2).
     /// @param ballots Attestations of the other round (of s.localFromRound if none is shown), by ascending slot; those left
-    /// out count for the miner's innocence.
+    /// out count for the miner's innocence. `IEpochManager.tally` counts them, as long as it can.
     function proveLocalState(
         bytes32 salt,
         Submission calldata s,

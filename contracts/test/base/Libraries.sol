@@ -98,7 +98,7 @@ contract Libraries {
         bytes32[] calldata,
         IEpochManager.Ballot[] calldata
     ) external pure returns (bytes32) {
-        return EvidenceLib.hash(1 << 14 | 1 << 16 | 1 << 17);
+        return EvidenceLib.hash(14 | 16 << 8 | 17 << 16);
     }
 
     function stateOf(bytes32, Position calldata position) external pure returns (bytes32) {
