@@ -20,6 +20,7 @@ from miner.work import Start, Work, Workbench
 from node.answers import Answerer
 from node.chain import RunChain
 from node.claims import claim_rewards
+from node.curves import TrainingRow
 from node.exchange import topic_of
 from node.follower import Step as Concluded
 from node.node import Node
@@ -32,6 +33,7 @@ from protocol.ids import Epoch, Hash32, Round
 from protocol.submission import Publication, SignedSubmission
 from training.codec import Payload
 from training.local_state import LocalState
+from training.parameters import parameter_count
 from training.roots import zero_local_root
 
 logger = logging.getLogger(__name__)
@@ -181,8 +183,29 @@ class Miner:
         )
         logger.info("round %d: training", round_)
         versions = await asyncio.to_thread(self._behaviour.work, self._bench, start)
+        self._note_figures(round_, versions[0])
         await asyncio.to_thread(self._prepare, round_, list(versions))
         logger.info("round %d: trained, mean loss %.4f", round_, versions[0].mean_loss)
+
+    def _note_figures(self, round_: Round, work: Work) -> None:
+        """Before anything is signed: a miner that is killed in between trains again, and notes again."""
+        spec, figures = self._node.run_file.spec, work.figures
+        if figures is None:
+            return
+        self._node.curves.add(
+            TrainingRow(
+                round=round_,
+                mean_loss=work.mean_loss,
+                losses=figures.losses,
+                learning_rate=figures.learning_rate,
+                compression_error=figures.compression_error,
+                payload_bytes=work.submission.payload_bytes,
+                dense_bytes=4 * parameter_count(spec.model),
+                tokens=spec.chain.samples_per_round * spec.model.context,
+                train_s=figures.train_s,
+                encode_s=figures.encode_s,
+            )
+        )
 
     def _prepare(self, round_: Round, versions: list[Work]) -> None:
         """Stores the blobs, then signs; only the first version is what will be committed."""
@@ -229,10 +252,12 @@ class Miner:
         return [Publication.from_bytes(str(text).encode()) for text in records]
 
     def _learn(self, step: Concluded) -> None:
-        """Remembers the others' work of a concluded round."""
+        """Remembers the others' work of a concluded round, and what became of ours."""
         self._others = tuple(
             payload for miner, payload in step.payloads.items() if miner != self._node.me
         )
+        accepted = self._node.me in step.payloads
+        self._node.curves.judge(step.outcome.round, accepted=accepted)
 
     async def _carried(self) -> Carried | None:
         """The local state to continue from: of the last accepted round inside the fraud window.
@@ -269,6 +294,7 @@ class Miner:
         before = self._noted()
         self._node.store.pin(carried.blob)
         self._node.journal.note(_CARRIED, canonical.dumps(record.to_json(carried)))
+        self._node.curves.judge(carried.round, accepted=True)
         if before is not None and before.blob != carried.blob:
             self._node.store.unpin(before.blob)
         logger.info("round %d: accepted", carried.round)

@@ -15,6 +15,7 @@ from protocol.spec import RunSpec
 from protocol.submission import BlobRef, Submission
 from training.codec import Payload
 from training.dataset import TokenDataset
+from training.figures import RoundFigures
 from training.inner import train_round
 from training.local_state import LocalState
 from training.parameters import Parameters
@@ -44,13 +45,14 @@ class Start:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trained:
-    """What came out of the inner loop, before it is dressed as a submission."""
+    """What came out of the inner loop, before it is dressed as a submission; `figures` if there was one."""
 
     payload: Payload
     local_out: LocalState
     local_out_root: Hash32
     trace: tuple[bytes, ...]
     mean_loss: float
+    figures: RoundFigures | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +62,7 @@ class Work:
     submission: Submission
     blobs: Mapping[str, bytes]
     mean_loss: float
+    figures: RoundFigures | None = None
 
     def refs(self) -> dict[str, BlobRef]:
         """Locators of the blobs."""
@@ -99,6 +102,7 @@ class Workbench:
             local_out_root=done.local_out_root,
             trace=done.trace_leaves,
             mean_loss=done.mean_loss,
+            figures=done.figures,
         )
 
     def submit(self, start: Start, trained: Trained, signed_samples: Sequence[int]) -> Work:
@@ -127,4 +131,9 @@ class Workbench:
             "payload": payload_bytes,
             "trace": b"".join(trained.trace),
         }
-        return Work(submission=submission, blobs=blobs, mean_loss=trained.mean_loss)
+        return Work(
+            submission=submission,
+            blobs=blobs,
+            mean_loss=trained.mean_loss,
+            figures=trained.figures,
+        )

@@ -20,6 +20,8 @@ from ledger.outbox_pump import OutboxSettings
 from ledger.runs import join
 from node.chain import RunChain
 from node.checkpoints import Checkpoints
+from node.curves import FILE as CURVES
+from node.curves import About, Curves
 from node.dataset import open_dataset
 from node.exchange import Exchange
 from node.follower import Follower, Step
@@ -33,6 +35,7 @@ from protocol.ports import Signer
 from protocol.runfile import RunFile
 from protocol.spec import ChainParams
 from training.dataset import TokenDataset
+from training.parameters import parameter_count
 from training.threads import pin_threads
 from transport.board import RecordBoard
 from transport.client import PeerClient
@@ -86,6 +89,7 @@ class Node:
     chain: RunChain
     outbox: Outbox
     journal: Journal
+    curves: Curves
     store: FolderStore
     board: RecordBoard
     client: PeerClient
@@ -128,6 +132,8 @@ class Node:
             )
             journal = Journal.open(config.state_dir / "journal.db")
             stack.callback(journal.close)
+            curves = Curves.open(config.state_dir / CURVES, _about(run_file, me))
+            stack.callback(curves.close)
             store = FolderStore(config.state_dir / "blobs", config.store_bytes)
             board = RecordBoard(config.state_dir / "board")
             client = await stack.enter_async_context(
@@ -161,6 +167,7 @@ class Node:
                 chain=chain,
                 outbox=outbox,
                 journal=journal,
+                curves=curves,
                 store=store,
                 board=board,
                 client=client,
@@ -243,6 +250,16 @@ class Node:
             family, _, number = topic.partition("/")
             if family in _DATED and int(number) < oldest:
                 self.board.drop(topic)
+
+
+def _about(run_file: RunFile, me: Address) -> About:
+    model = run_file.spec.model
+    return About(
+        run=run_file.run,
+        spec_hash=run_file.spec.hash(),
+        account=me,
+        model=f"Llama of {parameter_count(model):,} parameters, vocabulary {model.vocab_size:,}, context {model.context:,}",
+    )
 
 
 def client_limits(chain: ChainParams, local: bool) -> ClientLimits:

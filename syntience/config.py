@@ -57,6 +57,7 @@ class NodeSettings(OperatorSettings):
         public_endpoint: under which others should reach our server, to compare with what is registered; None where it
             can't be told from the host that we listen on.
         metrics_port: None serves no metrics.
+        tensorboard: where event files go; None writes none.
         allow_private_peers: fetch from private addresses too, as a devnet must.
         confirmations: blocks that must follow an event before the node acts on it.
     """
@@ -68,6 +69,7 @@ class NodeSettings(OperatorSettings):
     public_endpoint: str | None
     metrics_host: str
     metrics_port: int | None
+    tensorboard: Path | None
     allow_private_peers: bool
     confirmations: int
 
@@ -114,6 +116,7 @@ def node_settings(layers: Layers) -> NodeSettings:
         public_endpoint=_public_endpoint(layers, host, port),
         metrics_host=layers.text("metrics_host", "127.0.0.1"),
         metrics_port=layers.optional_integer("metrics_port", low=1, high=HIGHEST_PORT),
+        tensorboard=layers.path("tensorboard") if layers.has("tensorboard") else None,
         allow_private_peers=layers.switch("allow_private_peers"),
         confirmations=layers.integer("confirmations", low=0, high=MOST_CONFIRMATIONS, default=0),
     )

@@ -1,7 +1,7 @@
 """Everything that can go wrong in the shell, one tree.
 
-    OperatorError  ConfigError, DataMissing, DownloadFailed, PortInUse, ToolMissing, ChildFailed, UnwritableOutput,
-                   StakingRefused, RequestRefused, GovernanceRefused, HuntingRefused, RoleMismatch
+    OperatorError  ConfigError, DataMissing, DownloadFailed, PortInUse, ToolMissing, ExtraMissing, ChildFailed,
+                   UnwritableOutput, StakingRefused, RequestRefused, GovernanceRefused, HuntingRefused, RoleMismatch
     SyntienceError Interrupted
 
 The command line turns each into one line and an exit status (`syntience.cli.app`).
@@ -40,6 +40,10 @@ class PortInUse(OperatorError):
 
 class ToolMissing(OperatorError):
     """A program that this command starts is not installed."""
+
+
+class ExtraMissing(OperatorError):
+    """An optional package that the command needs is not installed."""
 
 
 class UnwritableOutput(OperatorError):

@@ -39,6 +39,7 @@ _SETTINGS = frozenset(
         "public_endpoint",
         "metrics_host",
         "metrics_port",
+        "tensorboard",
         "log_level",
         "log_json",
         "allow_private_peers",

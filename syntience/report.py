@@ -142,10 +142,7 @@ class DevnetReport:
 
     def to_json(self) -> str:
         """Indented JSON, keys in the order of the fields."""
-        return (
-            json.dumps(_encode(self, DevnetReport), indent=2, allow_nan=False, ensure_ascii=False)
-            + "\n"
-        )
+        return to_json(self)
 
     def write(self, path: Path) -> None:
         """Writes the file whole or not at all.
@@ -154,6 +151,11 @@ class DevnetReport:
             UnwritableOutput: it can't be written.
         """
         write_atomically(path, self.to_json().encode())
+
+
+def to_json(report: object) -> str:
+    """A report of dataclasses as indented JSON, by the rules that the module names."""
+    return json.dumps(_encode(report, None), indent=2, allow_nan=False, ensure_ascii=False) + "\n"
 
 
 def summarise_gas(used: Iterable[tuple[str, int]]) -> dict[str, GasSummary]:

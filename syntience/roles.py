@@ -28,7 +28,11 @@ from protocol.ports import Signer
 from protocol.runfile import RunFile
 from syntience.amounts import exact_tokens
 from syntience.config import NodeSettings
+from syntience.curves.homes import home_name
+from syntience.curves.mirror import Mirror, keep_mirror
+from syntience.curves.tensorboard import event_file
 from syntience.errors import ConfigError, DataMissing, RoleMismatch
+from syntience.files import require_writable
 from syntience.health import watch
 from syntience.metrics import PrometheusMetrics, serve_metrics
 from syntience.ports import require_port
@@ -97,6 +101,7 @@ async def run_role(job: Job, settings: NodeSettings, signer: Signer) -> None:
     _check_data(settings)
     _check_state(settings.state_dir)
     require_port(settings.listen_host, settings.listen_port, flag="--listen-port")
+    events = _event_file(job, settings)
     metrics = PrometheusMetrics()
     with serve_metrics(metrics, host=settings.metrics_host, port=settings.metrics_port):
         await _stand_ready(job, settings, run_file, signer)
@@ -107,9 +112,12 @@ async def run_role(job: Job, settings: NodeSettings, signer: Signer) -> None:
                 extra={"account": node.me, "port": settings.listen_port},
             )
             async with asyncio.TaskGroup() as group:
-                watcher = group.create_task(watch(node, metrics, job.trade.role))
+                onlookers = [group.create_task(watch(node, metrics, job.trade.role))]
+                if events is not None:
+                    onlookers.append(group.create_task(keep_mirror(Mirror(node.curves, events))))
                 await part.start(node).run()
-                watcher.cancel()
+                for onlooker in onlookers:
+                    onlooker.cancel()
     logger.info("%s done", job.trade.value)
 
 
@@ -148,6 +156,15 @@ def _check_data(settings: NodeSettings) -> None:
             f"there is no data set in {settings.data_dir}",
             "make it with `syntience data prepare`, or leave out --data to fetch it from the run's validators",
         )
+
+
+def _event_file(job: Job, settings: NodeSettings) -> Path | None:
+    """Where TensorBoard's events go, if they are wanted and there are any: a hunter has no curves."""
+    if settings.tensorboard is None or job.trade is Trade.HUNTER:
+        return None
+    path = event_file(settings.tensorboard, home_name(settings.state_dir))
+    require_writable(path)
+    return path
 
 
 def _check_state(folder: Path) -> None:

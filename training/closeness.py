@@ -8,13 +8,12 @@ step moves a model by so little that whoever skipped it would be close to the wh
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 
 import numpy as np
 
 from training.inner import InnerState
 from training.local_state import LocalState
-from training.parameters import Parameters
+from training.parameters import Parameters, l2_norm
 from training.replay import Encoded
 
 
@@ -57,14 +56,10 @@ def _equal(first: Parameters, second: Parameters) -> bool:
 
 
 def _relative(claimed: Parameters, mine: Parameters, before: Parameters | None) -> float:
-    error = _norm(claimed[name] - mine[name] for name in sorted(mine))
+    error = l2_norm(claimed[name] - mine[name] for name in sorted(mine))
     if error == 0:
         return 0.0
-    change = _norm(
+    change = l2_norm(
         mine[name] - before[name] if before is not None else mine[name] for name in sorted(mine)
     )
     return error / change if change else math.inf
-
-
-def _norm(tensors: Iterable[np.ndarray[tuple[int, ...], np.dtype[np.float32]]]) -> float:
-    return math.sqrt(sum(float(np.square(tensor, dtype=np.float64).sum()) for tensor in tensors))

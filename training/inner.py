@@ -6,6 +6,7 @@ With one thread, the same inputs give the same bits on the same kind of processo
 from __future__ import annotations
 
 from dataclasses import dataclass
+from time import perf_counter
 
 import numpy as np
 import torch
@@ -17,6 +18,7 @@ from protocol.spec import CodecSpec, InnerSpec, ModelSpec
 from training.adamw import AdamW
 from training.codec import Payload, encode_flat
 from training.errors import TrainingDiverged
+from training.figures import RoundFigures, compression_error
 from training.flat_model import FlatModel
 from training.local_state import LocalState
 from training.model import token_losses
@@ -45,6 +47,7 @@ class RoundWork:
     trace_root: Hash32
     trace_leaves: tuple[bytes, ...]  # leaf data, 64 bytes each
     mean_loss: float  # nats per token over all steps
+    figures: RoundFigures
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,11 +159,14 @@ def train_round(  # noqa: PLR0913 - a round has exactly these inputs
     local_in_root = loop.local_root()
     trace = [initial_root + local_in_root]
     losses: list[float] = []
+    began = perf_counter()
     for step, batch in enumerate(torch.from_numpy(samples.copy()), start=1):
         losses.append(loop.step(batch))
         if step % inner.trace_every == 0 or step == inner.steps:
             trace.append(loop.leaf())
+    trained = perf_counter()
     payload, local_out = loop.compress()
+    encoded = perf_counter()
     payload_root, local_out_root = payload.root(), local_root(local_out)
     trace.append(payload_root + local_out_root)
     return RoundWork(
@@ -172,6 +178,13 @@ def train_round(  # noqa: PLR0913 - a round has exactly these inputs
         trace_root=tree_root(leaf_hashes(trace)),
         trace_leaves=tuple(trace),
         mean_loss=sum(losses) / len(losses),
+        figures=RoundFigures(
+            losses=tuple(losses),
+            learning_rate=inner.learning_rate_at(inner.taken_before(round_) + inner.steps),
+            compression_error=compression_error(payload, local_out.e),
+            train_s=trained - began,
+            encode_s=encoded - trained,
+        ),
     )
 
 

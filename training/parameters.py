@@ -8,7 +8,8 @@ generator and one IEEE multiplication each; no library function with its own rou
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from types import MappingProxyType
 from typing import TypeAlias
@@ -85,6 +86,11 @@ def initial_parameters(model: ModelSpec) -> Parameters:
 def zeros(model: ModelSpec) -> Parameters:
     """Zeros in every tensor."""
     return {name: np.zeros(shape, np.float32) for name, shape in shapes(model).items()}
+
+
+def l2_norm(tensors: Iterable[NDArray[np.float32]]) -> float:
+    """L2 norm over all numbers of all tensors, summed in fp64. For people and tolerances: other machines may round differently."""
+    return math.sqrt(sum(float(np.square(tensor, dtype=np.float64).sum()) for tensor in tensors))
 
 
 def _uniform(seed: int, name: str, shape: Shape) -> NDArray[np.float32]:

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from itertools import combinations
 
+from node.curves import EvaluationRow
 from node.follower import Step
 from node.node import Node
 from protocol.assignment import assigned_samples
@@ -64,6 +65,7 @@ class Scorer:
         heldout = await loop.run_in_executor(self._pool, self._examiner.heldout_loss, step.after)
         seen = await self._observation(step, epoch, evaluations)
         self.book = self.book.observe_round(seen)
+        await self._note_curves(step, heldout)
         self._node.journal.note(_BOOK, dump_book(self.book))
         self._publish(
             RoundReport(
@@ -78,6 +80,27 @@ class Scorer:
             )
         )
         logger.info("round %d: scored %d peers, held-out %.4f", round_, len(evaluations), heldout)
+
+    async def _note_curves(self, step: Step, heldout: float) -> None:
+        """Before the book: a validator that is killed in between scores the round again, and notes it again."""
+        outcome = step.outcome
+        roster = await self._node.chain.roster(outcome.round)
+        committed = self._node.exchange.committed(roster) if roster is not None else {}
+        self._node.curves.add(
+            EvaluationRow(
+                round=outcome.round,
+                heldout_loss=heldout,
+                alpha=self._node.run_file.spec.outer.alpha_at(outcome.round),
+                accepted=len(outcome.accepted),
+                selected=len(outcome.selected),
+                fetched_bytes=sum(
+                    ref.size
+                    for publication in committed.values()
+                    for ref in publication.blobs.values()
+                ),
+                void=outcome.void or "",
+            )
+        )
 
     def close(self) -> None:
         """Stops the thread."""

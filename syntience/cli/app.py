@@ -25,6 +25,7 @@ from syntience.cli import (
     keys,
     ledger,
     miner,
+    report,
     rewards,
     spec,
     stake,
@@ -56,6 +57,7 @@ app.add_typer(validator.app, name="validator")
 app.add_typer(hunter.app, name="hunter")
 app.add_typer(devnet.app, name="devnet")
 app.add_typer(ledger.app, name="ledger")
+app.add_typer(report.app, name="report")
 app.command("doctor")(doctor.run_doctor)
 app.command("spec")(spec.make_spec)
 app.command("deploy")(deploy.deploy_run)
@@ -77,11 +79,11 @@ def run(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         return EXIT_SIGNAL + 2
     except Exception as error:  # noqa: BLE001 - the outermost place: everything must become an exit status
-        return report(error, debug=debug)
+        return explain(error, debug=debug)
     return 0
 
 
-def report(error: Exception, *, debug: bool) -> int:
+def explain(error: Exception, *, debug: bool) -> int:
     """Prints an error as its kind deserves and returns the exit status."""
     cause = primary_cause(error)
     if isinstance(cause, Interrupted):

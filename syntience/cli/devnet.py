@@ -127,6 +127,7 @@ def _tell(finished: Finished) -> None:
         typer.echo(f"{'✓' if promise.holds else '✗'} {promise.text}")
     if finished.kept:
         typer.echo(f"everything is left in {finished.folder}")
+        typer.echo(f"how training went: syntience report training {finished.folder}")
         guide = finished.folder / "go-on.txt"
         if guide.exists():
             typer.echo(f"how to go on and to join: {guide}")

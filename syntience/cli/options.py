@@ -78,6 +78,14 @@ MetricsPortOption = Annotated[
         "--metrics-port", metavar="PORT", help="Serves Prometheus metrics; off by default."
     ),
 ]
+TensorboardOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--tensorboard",
+        metavar="DIR",
+        help="Writes TensorBoard event files of losses, rates, bytes and speed there; off by default.",
+    ),
+]
 AllowPrivatePeersOption = Annotated[
     bool | None,
     typer.Option("--allow-private-peers", help="Fetch from private addresses too, as on a devnet."),
@@ -179,6 +187,9 @@ _NODE_OPTIONS: Mapping[str, object] = {
 }
 
 
+_CURVES_OPTIONS: Mapping[str, object] = {**_NODE_OPTIONS, "tensorboard": TensorboardOption}
+
+
 def takes_account_options(command: Callable[..., None]) -> Callable[..., None]:
     """A command that acts with one key on one run: it reads these options by `layers_of` alone."""
     return _taking(_ACCOUNT_OPTIONS, command)
@@ -187,6 +198,11 @@ def takes_account_options(command: Callable[..., None]) -> Callable[..., None]:
 def takes_node_options(command: Callable[..., None]) -> Callable[..., None]:
     """A command that runs a node: it reads these options by `layers_of` alone."""
     return _taking(_NODE_OPTIONS, command)
+
+
+def takes_curves_options(command: Callable[..., None]) -> Callable[..., None]:
+    """A command that runs a node which trains or evaluates: the options of `takes_node_options`, and what to make of its curves."""
+    return _taking(_CURVES_OPTIONS, command)
 
 
 def _taking(options: Mapping[str, object], command: Callable[..., None]) -> Callable[..., None]:

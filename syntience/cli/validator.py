@@ -7,7 +7,7 @@ import typer
 from syntience.cli.options import (
     BehaviourOption,
     LastEpochOption,
-    takes_node_options,
+    takes_curves_options,
 )
 from syntience.cli.role import run_job
 
@@ -20,7 +20,7 @@ def _group() -> None:
 
 
 @app.command("run")
-@takes_node_options
+@takes_curves_options
 def run_validator(
     context: typer.Context,
     last_epoch: LastEpochOption = None,

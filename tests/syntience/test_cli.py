@@ -26,6 +26,7 @@ from syntience.signals import run_interruptible
 
 HEAVY = (
     "aiohttp",
+    "matplotlib",
     "numpy",
     "sqlalchemy",
     "tokenizers",
