@@ -184,8 +184,12 @@ class Curves:
 
     @classmethod
     def open_to_read(cls, path: Path) -> Curves:
-        """Opens an existing file, also while its node writes to it."""
+        """Opens an existing file, also while its node writes to it; changes nothing, where the node has closed it."""
         uri = f"{path.absolute().as_uri()}?mode=ro"
+        if not path.with_name(path.name + "-wal").exists():
+            uri += (
+                "&immutable=1"  # else SQLite makes the files of the log, or fails where it may not
+            )
         engine = create_engine(
             "sqlite://", creator=lambda: sqlite3.connect(uri, uri=True), poolclass=NullPool
         )

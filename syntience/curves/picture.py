@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import matplotlib as mpl
 import numpy as np
@@ -21,6 +21,7 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 from numpy.typing import ArrayLike
+from PIL import Image
 
 from node.curves import EvaluationRow, TrainingRow
 from syntience.curves.homes import HomeCurves, TrainingReport
@@ -30,11 +31,7 @@ from syntience.files import write_atomically
 if TYPE_CHECKING:
     from matplotlib.typing import RcKeyType
 
-_SAVED: Mapping[str, Mapping[str, Any]] = {
-    "png": {"pil_kwargs": {"optimize": True}},
-    "svg": {"metadata": {"Date": None}},
-}
-FORMATS = tuple(_SAVED)
+FORMATS = ("png", "svg")
 _COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#7F7F7F", "#B5A400")
 """After Okabe and Ito: told apart by colour-blind people too. More miners than these share the first."""
 _INK, _FAINT, _GRID = "#222222", "#6B6B6B", "#E4E4E4"
@@ -63,8 +60,12 @@ _ALPHA = "#D55E00"
 _DASHES = ("-", "--", ":", "-.")
 """Of held-out losses, where validators did not measure the same."""
 _DPI = 110
+_PALETTE = 128
+"""Colours of a PNG, those of smoothed edges among them."""
 _FEW_ROUNDS = 40
 """Up to so many, each round is marked with a dot."""
+_ROOM = 0.005
+"""Above and below errors, so that noise doesn't fill the panel."""
 _LEAST = 1e-9
 """The second axis of bytes asks for the ratio at 0 as well."""
 _SHOWN = 16
@@ -94,9 +95,17 @@ def save_picture(report: TrainingReport, path: Path) -> None:
             f"end the file's name in {' or '.join('.' + k for k in FORMATS)}",
         )
     stream = io.BytesIO()
+    metadata = {"Date": None} if kind == "svg" else None
     with mpl.rc_context(_STYLE):
-        draw(report).savefig(stream, format=kind, dpi=_DPI, **_SAVED[kind])
-    write_atomically(path, stream.getvalue())
+        draw(report).savefig(stream, format=kind, dpi=_DPI, metadata=metadata)
+    write_atomically(path, _with_palette(stream) if kind == "png" else stream.getvalue())
+
+
+def _with_palette(png: io.BytesIO) -> bytes:
+    """A third of the bytes, and nothing that one could see."""
+    small = io.BytesIO()
+    Image.open(png).convert("RGB").quantize(_PALETTE).save(small, "png", optimize=True)
+    return small.getvalue()
 
 
 def draw(report: TrainingReport) -> Figure:
@@ -194,7 +203,8 @@ def _draw_error(axes: Axes, report: TrainingReport) -> None:
     axes.set_title("Compression error")
     axes.set_ylabel("norm left unsent / to be sent")
     _draw_per_miner(axes, report, lambda row: row.compression_error)
-    axes.set_ylim(0, 1.05)
+    low, high = axes.get_ylim()
+    axes.set_ylim(low - _ROOM, high + _ROOM)
 
 
 def _draw_bytes(axes: Axes, report: TrainingReport) -> None:

@@ -143,6 +143,18 @@ def test_curves__read_while_written__shows_what_is_there(tmp_path: Path) -> None
     writer.close()
 
 
+def test_curves__read_when_closed__leaves_no_trace(tmp_path: Path) -> None:
+    path = tmp_path / "curves.db"
+    writer = Curves.open(path, about("miner"))
+    writer.add(training_row(1))
+    writer.close()
+    assert list(tmp_path.iterdir()) == [path]
+    reader = Curves.open_to_read(path)
+    assert reader.training() == (training_row(1),)
+    assert list(tmp_path.iterdir()) == [path]
+    reader.close()
+
+
 @pytest.mark.parametrize("content", [b"", b"not a database" * 100])
 def test_curves__no_curves_file__says_so_and_leaves_it_alone(
     tmp_path: Path, content: bytes

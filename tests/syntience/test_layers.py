@@ -80,6 +80,8 @@ def test_node_settings__little_given__has_safe_defaults() -> None:
     assert settings.data_dir is None
     assert settings.confirmations == 0
     assert settings.metrics_port is None
+    assert settings.tensorboard is None
+    assert node({"tensorboard": Path("events")}).tensorboard == Path("events")
     assert settings.password is None
     assert not settings.allow_private_peers
 

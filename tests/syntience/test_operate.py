@@ -232,6 +232,15 @@ def test_role__state_that_can_t_be_kept__says_so(
     assert "choose another folder with --state" in line
 
 
+@pytest.mark.parametrize("command", ["miner", "validator"])
+def test_role__event_files_that_can_t_be_written__says_so(
+    town: Town, stranger: str, refusal: Callable[[list[str]], str], command: str
+) -> None:
+    line = refusal([*_commands(town, stranger)[command], "--tensorboard", str(town.run_file)])
+    assert f"can't write {town.run_file}/" in line
+    assert "choose a place that this user may write" in line
+
+
 def test_role__unknown_behaviour__names_those_that_exist(
     town: Town, stranger: str, refusal: Callable[[list[str]], str]
 ) -> None:

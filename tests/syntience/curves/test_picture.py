@@ -46,7 +46,7 @@ def test_save_picture__devnet__is_a_png_of_readable_size(tmp_path: Path) -> None
     width, height = struct.unpack_from(">II", data, 16)
     assert 900 <= width <= 1400
     assert 900 <= height <= 1400
-    assert len(data) < 200_000
+    assert len(data) < 100_000
 
 
 def test_save_picture__svg__is_the_same_bytes_again(tmp_path: Path) -> None:
