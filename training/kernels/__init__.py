@@ -1,13 +1,17 @@
 """The codec's hot loops in C, built on first use with whatever compiler is there, and their typed doors.
 
-The same bits on every processor (kernels/codec.c says why); a processor without AVX-512 or AVX2 is only slower. The library is
+The same bits on every processor (codec.c and select.c say why); a processor without AVX-512 or AVX2 is only slower. The library is
 built once and kept under a name that holds the source's digest, so that another version is never loaded by mistake.
 """
 
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
+from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
@@ -25,9 +29,26 @@ Update: TypeAlias = (
 """A sparse update: indices (E,), codes (E,), scales (C,), ratios (C,)."""
 
 
-@lru_cache(maxsize=1)
+_CHOSEN: ContextVar[Path | None] = ContextVar("chosen kernels", default=None)
+
+
+@contextmanager
+def using(library: Path) -> Iterator[None]:
+    """Takes the kernels from another build of them: one that is compared with the usual one, or watched."""
+    token = _CHOSEN.set(library)
+    try:
+        yield
+    finally:
+        _CHOSEN.reset(token)
+
+
 def _library() -> ctypes.CDLL:
-    library = ctypes.CDLL(str(library_path()))
+    return _loaded(_CHOSEN.get() or library_path())
+
+
+@lru_cache(maxsize=8)
+def _loaded(path: Path) -> ctypes.CDLL:
+    library = ctypes.CDLL(str(path))
     library.syn_pack.restype = ctypes.c_int64
     library.syn_pack_limit.restype = ctypes.c_int64
     library.syn_add.restype = None

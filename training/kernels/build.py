@@ -21,7 +21,9 @@ from pathlib import Path
 
 from protocol.errors import OperatorError
 
-_SOURCE = Path(__file__).with_name("codec.c")
+_HERE = Path(__file__).parent
+_SOURCES = (_HERE / "codec.c", _HERE / "select.c")
+_HEADERS = (_HERE / "select.h",)
 _FLAGS = ("-std=gnu11", "-O3", "-fPIC", "-shared", "-ffp-contract=off", "-fno-fast-math")
 _TIMEOUT_S = 300
 
@@ -43,7 +45,8 @@ def library_path() -> Path:
         except OSError:
             continue
         if os.access(folder, os.W_OK):
-            return _build(folder / name)
+            build(folder / name)
+            return folder / name
     raise NoCompiler(
         "there is no folder to keep the compiled kernels in",
         f"make {_folders()[0]} writable",
@@ -51,11 +54,12 @@ def library_path() -> Path:
 
 
 def _folders() -> tuple[Path, ...]:
-    return (_SOURCE.with_name("built"), Path.home() / ".cache" / "syntience")
+    return (_HERE / "built", Path.home() / ".cache" / "syntience")
 
 
 def _stamp() -> str:
-    text = _SOURCE.read_bytes() + " ".join(_FLAGS).encode()
+    text = b"".join(path.read_bytes() for path in (*_SOURCES, *_HEADERS))
+    text += " ".join(_FLAGS).encode()
     machine = f"{platform.system()}-{platform.machine()}".lower()
     return f"{machine}-{hashlib.sha256(text).hexdigest()[:16]}"
 
@@ -68,14 +72,19 @@ def _compilers() -> Iterator[list[str]]:
         yield [sys.executable, "-m", "ziglang", "cc"]
 
 
-def _build(target: Path) -> Path:
-    """Compiles beside `target` and moves into place, so that two builds at once do no harm."""
+def build(target: Path, *more_flags: str) -> None:
+    """Compiles beside `target` and moves into place, so that two builds at once do no harm. Raises NoCompiler.
+
+    Args:
+        target: the library.
+        more_flags: behind the usual ones, for those who want another library than everybody's: the tests, the fuzzer.
+    """
     said = "no C compiler was found"
     for compiler in _compilers():
         with tempfile.TemporaryDirectory(dir=target.parent) as folder:
             made = Path(folder) / target.name
             run = subprocess.run(
-                [*compiler, *_FLAGS, "-o", str(made), str(_SOURCE)],
+                [*compiler, *_FLAGS, *more_flags, "-o", str(made), *map(str, _SOURCES)],
                 capture_output=True,
                 text=True,
                 timeout=_TIMEOUT_S,
@@ -83,7 +92,7 @@ def _build(target: Path) -> Path:
             )
             if run.returncode == 0:
                 made.replace(target)
-                return target
+                return
             said = f"{' '.join(compiler)}: {run.stderr.strip()[-500:]}"
     raise NoCompiler(
         f"the codec's kernels can't be built: {said}",

@@ -1,4 +1,4 @@
-// The hot loops of the payload codec: selection, quantisation, the canonical bytes, and the entropy-coded transport.
+// The hot loops of the payload codec: quantisation, the canonical bytes, and the entropy-coded transport. select.c selects.
 //
 // Integers, comparisons and IEEE fp64/fp32 operations in a fixed order only (compiled with -ffp-contract=off): every
 // processor gives the same bits. tests/training/codec_reference.py is the slow obvious twin of each function.
@@ -7,172 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#if defined(__x86_64__) && defined(__GNUC__)
-#include <immintrin.h>
-#endif
+#include "select.h"
 
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-#define CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
-#define CLONES
-#endif
-
-enum { MAX_CHUNK = 4096, MAX_LEVELS = 128, INDEX_BITS = 12 };
-
-// One chunk: `rows` rows of `cols` consecutive values, `stride` apart, of which k are kept.
-typedef struct {
-    int64_t start;
-    int64_t stride;
-    int32_t rows;
-    int32_t cols;
-    int32_t k;
-} Chunk;
-
-// ---------------------------------------------------------------- selection
-
-static uint32_t bits_of(float value) {
-    uint32_t bits;
-    memcpy(&bits, &value, 4);
-    return bits;
-}
-
-static float float_of(uint32_t bits) {
-    float value;
-    memcpy(&value, &bits, 4);
-    return value;
-}
-
-// Magnitudes of a chunk as integers (their order is that of the magnitudes); returns the largest.
-CLONES static uint32_t load_magnitudes(const float *flat, const Chunk *chunk, uint32_t *magnitude) {
-    uint32_t most = 0;
-    const int cols = chunk->cols;
-    for (int row = 0; row < chunk->rows; row++) {
-        const uint32_t *from = (const uint32_t *)(flat + chunk->start + row * chunk->stride);
-        uint32_t *to = magnitude + (int64_t)row * cols;
-        for (int col = 0; col < cols; col++) {
-            uint32_t value = from[col] & 0x7fffffffu;
-            to[col] = value;
-            most = value > most ? value : most;
-        }
-    }
-    return most;
-}
-
-// The rows of a tile lie far apart, where no processor foresees the next one: asked for while the tile before is worked on.
-static void prefetch_chunk(const float *flat, const Chunk *chunk) {
-#if defined(__GNUC__)
-    for (int row = 0; row < chunk->rows; row++) {
-        const float *from = flat + chunk->start + row * chunk->stride;
-        for (int col = 0; col < chunk->cols; col += 16) __builtin_prefetch(from + col);
-    }
-#endif
-}
-
-CLONES static int count_at_least(const uint32_t *magnitude, int size, uint32_t least) {
-    int count = 0;
-    for (int i = 0; i < size; i++) count += magnitude[i] >= least;
-    return count;
-}
-
-typedef struct {
-    int count;
-    uint16_t index[MAX_CHUNK + 16]; // a vector is stored whole where only a part of it counts: hence the slack
-    uint32_t magnitude[MAX_CHUNK];
-} Candidates;
-
-static void collect_plain(const uint32_t *magnitude, int size, uint32_t least, Candidates *found) {
-    int count = 0;
-    for (int i = 0; i < size; i++) {
-        found->index[count] = (uint16_t)i;
-        count += magnitude[i] >= least;
-    }
-    found->count = count;
-}
-
-#if defined(__x86_64__) && defined(__GNUC__)
-__attribute__((target("avx512f,popcnt"))) static void collect_avx512(const uint32_t *magnitude, int size, uint32_t least,
-                                                              Candidates *found) {
-    int count = 0, i = 0;
-    const __m512i bound = _mm512_set1_epi32((int)least);
-    __m512i at = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-    for (; i + 16 <= size; i += 16) {
-        const __m512i values = _mm512_loadu_si512(magnitude + i);
-        const __mmask16 mask = _mm512_cmpge_epu32_mask(values, bound);
-        _mm256_storeu_si256((__m256i *)(found->index + count),
-                            _mm512_cvtepi32_epi16(_mm512_maskz_compress_epi32(mask, at)));
-        count += __builtin_popcount(mask);
-        at = _mm512_add_epi32(at, _mm512_set1_epi32(16));
-    }
-    for (; i < size; i++) {
-        if (magnitude[i] >= least) found->index[count++] = (uint16_t)i;
-    }
-    found->count = count;
-}
-#endif
-
-static void collect(const uint32_t *magnitude, int size, uint32_t least, Candidates *found) {
-#if defined(__x86_64__) && defined(__GNUC__)
-    if (__builtin_cpu_supports("avx512f")) {
-        collect_avx512(magnitude, size, least, found);
-    } else
-#endif
-        collect_plain(magnitude, size, least, found);
-    for (int i = 0; i < found->count; i++) found->magnitude[i] = magnitude[found->index[i]];
-}
-
-// A bound that at least k magnitudes reach and, ties apart, at most 4k: `guess` and steps from it that double, then a
-// bisection. Magnitudes are compared as integers, so a step is about a factor.
-static uint32_t find_bound(const uint32_t *magnitude, int size, int k, uint32_t most, uint32_t guess) {
-    uint32_t low = 0, high = most + 1; // count_at_least(low) >= k > count_at_least(high)
-    guess -= guess < (1u << 18) ? 0 : 1u << 18; // a little lower: too few cost another pass, some more cost nothing
-    uint32_t at = guess < most ? guess : most;
-    uint32_t step = 1u << 20; // an eighth
-    for (;;) {
-        int count = count_at_least(magnitude, size, at);
-        if (count >= k) {
-            if (count <= 4 * k) return at;
-            low = at;
-        } else {
-            high = at;
-        }
-        if (high - low <= 1) return low;
-        if (low == 0 || high == most + 1) {
-            if (low == 0) at = high > step ? high - step : high / 2;
-            else at = high - low > step ? low + step : low + (high - low) / 2;
-            if (step < 1u << 30) step *= 2;
-        } else {
-            at = low + (high - low) / 2;
-        }
-    }
-}
-
-// Positions and magnitudes of the k largest, ascending by position; of equal ones the lowest positions are kept.
-// Returns the k-th largest magnitude.
-static uint32_t select_top(const uint32_t *magnitude, int size, int k, uint32_t most, uint32_t guess, Candidates *found) {
-    collect(magnitude, size, find_bound(magnitude, size, k, most, guess), found);
-    uint32_t low = 0, high = most; // count(> high) < k <= count(>= low)
-    while (low < high) {
-        uint32_t middle = high - (high - low) / 2;
-        if (count_at_least(found->magnitude, found->count, middle) >= k) low = middle;
-        else high = middle - 1;
-    }
-    int room = k;
-    for (int i = 0; i < found->count; i++) room -= found->magnitude[i] > low;
-    int kept = 0;
-    for (int i = 0; i < found->count; i++) {
-        uint32_t value = found->magnitude[i];
-        int keep = value > low;
-        if (value == low && room > 0) {
-            keep = 1;
-            room--;
-        }
-        found->index[kept] = found->index[i];
-        found->magnitude[kept] = value;
-        kept += keep;
-    }
-    found->count = kept;
-    return low;
-}
+enum { MAX_LEVELS = 128, INDEX_BITS = 12 };
 
 // ---------------------------------------------------------------- quantisation
 
@@ -212,7 +49,7 @@ static int descending(const void *a, const void *b) {
     return x < y ? 1 : x > y ? -1 : 0;
 }
 
-static void order_kept(const Candidates *found, Kept *kept) {
+static void order_kept(const Selection *found, Kept *kept) {
     uint32_t *bits = (uint32_t *)kept->sorted;
     kept->count = found->count;
     if (found->count > 128) {
@@ -343,27 +180,18 @@ static void add_gains(const Kept *kept, int levels, double *gains) {
 }
 
 // Chunks [first, last) are those of one tensor. Returns 0, or -1 where a value is not finite, or -2 without memory.
-static int encode_tensor(const float *flat, const Chunk *chunks, int64_t first, int64_t last, const int64_t *entry_starts,
-                         int bits, Update *update) {
+static int encode_tensor(const float *flat, const Chunk *chunks, int64_t first, int64_t last, int64_t in_all,
+                         const int64_t *entry_starts, int bits, Update *update) {
     const int levels = 1 << (bits - 1);
-    uint32_t *magnitude = malloc(sizeof(uint32_t) * MAX_CHUNK);
-    Candidates *found = malloc(sizeof *found);
+    Selection *found = aligned_alloc(_Alignof(Selection), sizeof *found);
     Kept *kept = malloc(sizeof *kept);
     double gains[RATIOS] = {0.0};
-    uint32_t guess = 0;
-    int failed = magnitude && found && kept ? 0 : -2;
+    int failed = found && kept ? 0 : -2;
+    if (found) found->expected = 0;
     for (int64_t c = first; c < last && !failed; c++) {
-        const Chunk *chunk = chunks + c;
-        const int size = chunk->rows * chunk->cols;
-        uint32_t most = load_magnitudes(flat, chunk, magnitude);
-        if (most >= 0x7f800000u) {
-            failed = -1;
-            break;
-        }
-        if (c + 1 < last) prefetch_chunk(flat, chunk + 1);
-        if (c == first) guess = most > 0x01000000u ? most - 0x01000000u : most / 2;
-        guess = select_top(magnitude, size, chunk->k, most, guess, found);
-        memcpy(update->indices + entry_starts[c], found->index, sizeof(uint16_t) * (size_t)chunk->k);
+        failed = syn_select_chunk(found, flat, chunks + c, chunk_ahead(chunks, c, last, in_all));
+        if (failed) break;
+        write_places(found, update->indices + entry_starts[c]);
         if (levels == 1) continue;
         order_kept(found, kept);
         add_gains(kept, levels, gains);
@@ -382,7 +210,6 @@ static int encode_tensor(const float *flat, const Chunk *chunks, int64_t first, 
         quantise_chunk(flat, chunk, bits, ratio, kept, indices, update->codes + entry_starts[c], update->scales + c);
         update->ratios[c] = update->scales[c] == 0.0f ? 0 : (uint8_t)ratio;
     }
-    free(magnitude);
     free(found);
     free(kept);
     return failed;
@@ -393,7 +220,8 @@ int syn_encode(const float *flat, const Chunk *chunks, const int64_t *entry_star
                int64_t tensors, int bits, uint16_t *indices, uint8_t *codes, float *scales, uint8_t *ratios) {
     Update update = {indices, codes, scales, ratios};
     for (int64_t t = 0; t < tensors; t++) {
-        int failed = encode_tensor(flat, chunks, tensor_chunks[t], tensor_chunks[t + 1], entry_starts, bits, &update);
+        int failed = encode_tensor(flat, chunks, tensor_chunks[t], tensor_chunks[t + 1], tensor_chunks[tensors],
+                                   entry_starts, bits, &update);
         if (failed) return failed;
     }
     return 0;
@@ -420,23 +248,6 @@ void syn_add(float *flat, const Chunk *chunks, int64_t count, const int64_t *ent
             base[row * chunk->stride + col] += values[codes[e]];
         }
     }
-}
-
-// The selection alone, for the tests and the benchmark: fills `indices`. Returns as syn_encode.
-int syn_select(const float *flat, const Chunk *chunks, int64_t count, const int64_t *entry_starts, uint16_t *indices) {
-    uint32_t magnitude[MAX_CHUNK];
-    Candidates found;
-    uint32_t guess = 0;
-    for (int64_t c = 0; c < count; c++) {
-        const Chunk *chunk = chunks + c;
-        uint32_t most = load_magnitudes(flat, chunk, magnitude);
-        if (most >= 0x7f800000u) return -1;
-        if (c + 1 < count) prefetch_chunk(flat, chunk + 1);
-        if (c == 0) guess = most > 0x01000000u ? most - 0x01000000u : most / 2;
-        guess = select_top(magnitude, chunk->rows * chunk->cols, chunk->k, most, guess, &found);
-        memcpy(indices + entry_starts[c], found.index, sizeof(uint16_t) * (size_t)chunk->k);
-    }
-    return 0;
 }
 
 // ---------------------------------------------------------------- transport: rANS

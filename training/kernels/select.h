@@ -1,0 +1,58 @@
+// Chunks, and the choice of the k largest magnitudes of each.
+
+#ifndef SYNTIENCE_SELECT_H
+#define SYNTIENCE_SELECT_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+enum { MAX_CHUNK = 4096, VECTOR_LANES = 16, CACHED_CHUNKS = 512 };
+
+// One chunk: `rows` rows of `cols` consecutive values, `stride` apart, of which k are kept.
+typedef struct {
+    int64_t start;
+    int64_t stride;
+    int32_t rows;
+    int32_t cols;
+    int32_t k;
+} Chunk;
+
+static inline uint32_t bits_of(float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, 4);
+    return bits;
+}
+
+static inline float float_of(uint32_t bits) {
+    float value;
+    memcpy(&value, &bits, 4);
+    return value;
+}
+
+// Work space that goes from chunk to chunk, since what one chunk keeps foretells the next.
+// Vectors are stored whole where only a part of them counts: hence the slack; and the alignment, since stores across the border
+// of two pages are slow enough to double the time.
+typedef struct {
+    uint32_t expected; // about the k-th largest magnitude; must be 0 at first
+    uint32_t margin;   // how far below it the next chunk is searched
+    int count;         // of candidates; after syn_select_chunk, k
+    _Alignas(2048) uint32_t place[MAX_CHUNK + VECTOR_LANES]; // inside the chunk, ascending
+    _Alignas(2048) uint32_t magnitude[MAX_CHUNK + VECTOR_LANES]; // the bits of |x|, ordered as these are
+} Selection;
+
+// Places and magnitudes of the k largest magnitudes of a chunk, in ascending places; of equal ones the lowest places.
+// `ahead`, unless NULL, is fetched meanwhile. Returns 0, or -1 where a value is not finite.
+int syn_select_chunk(Selection *found, const float *flat, const Chunk *chunk, const Chunk *ahead);
+
+// The tile to fetch while chunk c of those before `last` is searched: near enough to stay in the cache, far enough to arrive
+// in time. None where the last cache holds all the chunks, or where the values lie one after the other anyway.
+static inline const Chunk *chunk_ahead(const Chunk *chunks, int64_t c, int64_t last, int64_t in_all) {
+    return in_all > CACHED_CHUNKS && c + 2 < last && chunks[c + 2].rows > 1 ? chunks + c + 2 : NULL;
+}
+
+static inline void write_places(const Selection *found, uint16_t *indices) {
+    for (int i = 0; i < found->count; i++) indices[i] = (uint16_t)found->place[i];
+}
+
+#endif
