@@ -239,7 +239,7 @@ class SlowReader:
                 ratio = self._raw.take(4)
                 symbol = self._symbol(2)
             number = self._number(symbol)
-            last += -((number + 1) // 2) if number & 1 else number // 2
+            last = (last + (-((number + 1) // 2) if number & 1 else number // 2)) % SCALE_CODES
             word = (last + SCALE_BASE) << SCALE_SHIFT
             made.scales.append(float(struct.unpack("<f", struct.pack("<I", word))[0]))
             made.ratios.append(ratio)

@@ -142,6 +142,17 @@ def test_to_bytes__any_payload__is_read_alike_by_the_slow_reader(
     assert payload.ratios.tolist() == read.ratios
 
 
+@pytest.mark.parametrize("codec", CODECS)
+def test_payload__scales_from_one_limit_to_the_other__is_read_back(codec: CodecSpec) -> None:
+    payload = small_payload(1, codec=codec)
+    for first, second in ((MIN_SCALE, MAX_SCALE), (MAX_SCALE, MIN_SCALE)):
+        scales = np.full(payload.layout.chunks, first, np.float32)
+        scales[1::2] = second
+        extreme = replace(payload, scales=scales)
+        assert decode_payload(extreme.to_bytes(), TINY, codec) == extreme
+        assert SlowReader(extreme.to_bytes(), extreme.layout).read().scales == scales.tolist()
+
+
 @given(st.integers(0, 50), codecs)
 def test_values__any_payload__are_sign_level_and_scale(seed: int, codec: CodecSpec) -> None:
     payload = small_payload(seed, codec=codec)

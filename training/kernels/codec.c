@@ -299,6 +299,11 @@ static inline int32_t unzigzag(uint32_t value) {
     return value & 1 ? -(int32_t)((value + 1) / 2) : (int32_t)(value / 2);
 }
 
+// The shorter way round the circle of scales, so that the step from any scale to any other is a number with a symbol.
+static inline int32_t around(int32_t step) {
+    return step > SCALE_CODES / 2 ? step - SCALE_CODES : step < -SCALE_CODES / 2 ? step + SCALE_CODES : step;
+}
+
 // Counts become frequencies that add up to TOTAL, at least 1 for each symbol that occurs.
 static void normalise(const uint32_t *counts, int symbols, Table *table) {
     uint64_t total = 0;
@@ -459,7 +464,7 @@ static void say_chunk(Script *script, const Chunk *chunk, int bits, const uint16
         *last_ratio = ratio;
     }
     int32_t scale = (int32_t)(bits_of(scale_value) >> SCALE_SHIFT) - SCALE_BASE;
-    say_number(script, SCALES, zigzag(scale - *last_scale));
+    say_number(script, SCALES, zigzag(around(scale - *last_scale)));
     *last_scale = scale;
     int previous = -1;
     for (int i = 0; i < chunk->k; i++) {
@@ -612,8 +617,9 @@ static int hear_scale(Listener *listener, int bits, float *scale, uint8_t *ratio
         symbol = hear(listener->states + 1, listener->slots[SCALES], &listener->words);
     }
     if (symbol >= NUMBER_SYMBOLS) return -1;
-    int32_t code = listener->last_scale + unzigzag(number_of(symbol, &listener->raw));
-    if (code < 0 || code >= SCALE_CODES) return -1;
+    int32_t step = unzigzag(number_of(symbol, &listener->raw));
+    if (step != around(step)) return -1;
+    int32_t code = (listener->last_scale + step + SCALE_CODES) % SCALE_CODES;
     listener->last_scale = code;
     *scale = float_of((uint32_t)(code + SCALE_BASE) << SCALE_SHIFT);
     *ratio = (uint8_t)listener->last_ratio;
