@@ -19,6 +19,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -140,6 +141,7 @@ class Payload:
         return tree_root(leaf_hashes(self.leaves()))
 
 
+@lru_cache(maxsize=16)
 def fingerprint(model: ModelSpec, codec: CodecSpec) -> bytes:
     """8 bytes that tell payloads of different models and codecs apart."""
     text = canonical.dumps([record.to_json(model), record.to_json(codec)])

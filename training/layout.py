@@ -25,6 +25,10 @@ INDEX_BITS = 12
 TAIL_BYTES = 5  # scale, ratio
 HEADER_BYTES = 16
 TABLE_BYTES = 12 + 1024  # lengths and frequencies of the coded stream, at most
+DECODER_BYTES = (
+    128 << 10
+)  # what decoding takes whatever the model: tables by slot, the header that is expected
+ENTRY_BYTES, CHUNK_BYTES = 2 + 1, 4 + 1  # index and code; scale and ratio
 MAX_CHUNK = 1 << INDEX_BITS
 BITS = (1, 2, 4, 8)
 # A scale is +0 or lies between these, and leaves so many low bits of its fp32 mantissa 0.
@@ -114,6 +118,12 @@ class ChunkLayout:
     def transport_bytes(self) -> int:
         """The most bytes that a payload may take on the wire: coding never costs more than the canonical form."""
         return HEADER_BYTES + TABLE_BYTES + self.canonical_bytes
+
+    @property
+    def decoding_bytes(self) -> int:
+        """The most memory that decoding takes beyond the bytes that came: a copy of the stream, the arrays, the decoder's own."""
+        arrays = self.entries * ENTRY_BYTES + self.chunks * CHUNK_BYTES
+        return self.transport_bytes + arrays + DECODER_BYTES
 
     def positions(self, indices: NDArray[np.uint16]) -> NDArray[np.int64]:
         """(E,) where entries with these indices inside their chunks lie in the flat vector."""

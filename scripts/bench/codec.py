@@ -1,7 +1,7 @@
 """Sizes, errors and speed of the payload codec, each beside what it is held against, from one run.
 
 Sizes and errors come from pseudo-gradients of a real run: a Llama of 1.4 million parameters on real text. Speed comes from normal
-values in square tiles, against torch's own top-k, one pass of reading and one of reading and writing, on one thread.
+values in square tiles, against torch's own top-k, one pass of reading and one of reading and writing, on one thread, in turns.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import argparse
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import comb, log2
 from multiprocessing import get_context
 from pathlib import Path
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from protocol.ids import Round
 from protocol.schedule import CONSTANT
 from protocol.spec import CodecSpec, InnerSpec, ModelSpec
-from scripts.bench.figures import Figure, table, write_json
+from scripts.bench.figures import Figure, peak_mib, table, write_json
 from syntience import corpus
 from syntience.documents import Documents, ListedDocuments, open_documents
 from training import kernels
@@ -65,7 +65,6 @@ INNER = InnerSpec(
 )
 ALPHA = 1.0
 WORKERS, ROUNDS, WARM = 2, 8, 3
-REPEATS = 5
 
 
 def main() -> None:
@@ -199,30 +198,46 @@ def _index_cost(sent: list[tuple[NDArray[np.float32], Payload]]) -> float:
 # ---------------------------------------------------------------- speed
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """Two works that took turns: the median time of each in milliseconds, and the median of the ratios turn by turn.
+
+    Time of the processor: what other programs take meanwhile is not counted.
+    """
+
+    ours: float
+    theirs: float
+    ratio: float
+
+
 def _speed(millions: int) -> Iterator[Figure]:
     layout, values = _random_values(millions)
-    rows = torch.from_numpy(values).view(-1, CODEC.chunk)
-    name = f"{millions} M values"
+    tensor = torch.from_numpy(values)
+    rows = tensor.view(-1, CODEC.chunk)
+    data = _encode(values, layout)
+    total, ones = np.zeros_like(values), np.ones(layout.chunks, np.float32)
+    name, turns = f"{millions} M values", max(7, 60 // millions)
 
-    reading = _best(lambda: float(values.sum()))
-    topk = _best(lambda: torch.topk(rows.abs(), CODEC.k, dim=1), 2)
-    selecting = _best(lambda: kernels.select(values, layout))
-    encoding = _best(lambda: _encode(values, layout))
-    data = kernels.pack(layout, kernels.encode(values, layout))
-    total = np.zeros_like(values)
-    ones = np.ones(layout.chunks, np.float32)
-    writing = _best(lambda: np.add(total, np.float32(1.0), out=total))
-    decoding = _best(
-        lambda: kernels.add(total, layout, kernels.unpack(data, layout), ones, np.float32(0))
+    encode = _take_turns(
+        lambda: _encode(values, layout), lambda: torch.topk(rows.abs(), CODEC.k, dim=1), turns
+    )
+    # torch's sum reads as fast as anything here does; numpy's is bound by its arithmetic.
+    select = _take_turns(lambda: kernels.select(values, layout), tensor.sum, turns)
+    against_numpy = _take_turns(lambda: kernels.select(values, layout), values.sum, turns)
+    decode = _take_turns(
+        lambda: kernels.add(total, layout, kernels.unpack(data, layout), ones, np.float32(0)),
+        lambda: np.add(total, np.float32(1.0), out=total),
+        turns,
     )
     print(
-        f"{name}: read {reading:.1f} ms, torch.topk {topk:.1f}, select {selecting:.1f}, encode {encoding:.1f};"
-        f" read and write {writing:.1f}, decode and add {decoding:.1f}"
+        f"{name}: read {select.theirs:.2f} ms (numpy {against_numpy.theirs:.2f}), select {select.ours:.2f}"
+        f" ({against_numpy.ratio:.2f} of numpy's read); torch.topk {encode.theirs:.1f}, encode {encode.ours:.1f};"
+        f" read and write {decode.theirs:.2f}, decode and add {decode.ours:.2f}"
     )
-    yield Figure(name=f"encode / torch.topk, {name}", value=encoding / topk, goal=0.5, unit="")
-    yield Figure(name=f"select / read, {name}", value=selecting / reading, goal=3.5, unit="")
+    yield Figure(name=f"encode / torch.topk, {name}", value=encode.ratio, goal=0.5, unit="")
+    yield Figure(name=f"select / read, {name}", value=select.ratio, goal=3.5, unit="")
     yield Figure(
-        name=f"decode and add / read and write, {name}", value=decoding / writing, goal=4, unit=""
+        name=f"decode and add / read and write, {name}", value=decode.ratio, goal=4, unit=""
     )
     if millions == 100:
         with get_context("spawn").Pool(1) as pool:
@@ -234,14 +249,20 @@ def _encode(values: NDArray[np.float32], layout: ChunkLayout) -> bytes:
     return kernels.pack(layout, kernels.encode(values, layout))
 
 
-def _best(work: Callable[[], object], repeats: int = REPEATS) -> float:
-    """The shortest of several runs, in milliseconds."""
-    best = float("inf")
-    for _ in range(repeats):
-        start = time.perf_counter()
-        work()
-        best = min(best, time.perf_counter() - start)
-    return best * 1e3
+def _take_turns(ours: Callable[[], object], theirs: Callable[[], object], turns: int) -> Pair:
+    """One after the other, so that what slows the machine for a while slows both; the first turn only warms up."""
+    times = np.array([(_ms(ours), _ms(theirs)) for _ in range(turns + 1)][1:])
+    return Pair(
+        ours=float(np.median(times[:, 0])),
+        theirs=float(np.median(times[:, 1])),
+        ratio=float(np.median(times[:, 0] / times[:, 1])),
+    )
+
+
+def _ms(work: Callable[[], object]) -> float:
+    start = time.thread_time()
+    work()
+    return (time.thread_time() - start) * 1e3
 
 
 def _extra_mib(millions: int) -> float:
@@ -251,11 +272,11 @@ def _extra_mib(millions: int) -> float:
     """
     layout, values = _random_values(millions)
     total = np.ones_like(values)
-    before = _peak_mib()
+    before = peak_mib()
     data = _encode(values, layout)
     ones = np.ones(layout.chunks, np.float32)
     kernels.add(total, layout, kernels.unpack(data, layout), ones, np.float32(0))
-    return _peak_mib() - before
+    return peak_mib() - before
 
 
 def _random_values(millions: int) -> tuple[ChunkLayout, NDArray[np.float32]]:
@@ -263,13 +284,6 @@ def _random_values(millions: int) -> tuple[ChunkLayout, NDArray[np.float32]]:
     edge = 64 * round((millions * 1_000_000) ** 0.5 / 64)
     flat = FlatLayout(shapes={"w": (edge, edge)}, offsets={"w": 0}, size=edge * edge)
     return cut(flat, CODEC), np.random.default_rng(1).standard_normal(flat.size, np.float32)
-
-
-def _peak_mib() -> float:
-    """Of this process's memory since its program started. Not `ru_maxrss`: that is inherited from who started it."""
-    status = Path("/proc/self/status").read_text()
-    line = next(line for line in status.splitlines() if line.startswith("VmHWM"))
-    return int(line.split()[1]) / 1024
 
 
 if __name__ == "__main__":

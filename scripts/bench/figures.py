@@ -69,3 +69,10 @@ def write_json(path: Path, figures: Iterable[Figure]) -> None:
         for figure in figures
     }
     path.write_text(json.dumps(document, indent=1) + "\n")
+
+
+def peak_mib() -> float:
+    """The peak of this process's memory since its program started. Not `ru_maxrss`: that is inherited from who started it."""
+    status = Path("/proc/self/status").read_text()
+    line = next(line for line in status.splitlines() if line.startswith("VmHWM"))
+    return int(line.split()[1]) / 1024

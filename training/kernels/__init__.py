@@ -51,6 +51,7 @@ def _loaded(path: Path) -> ctypes.CDLL:
     library = ctypes.CDLL(str(path))
     library.syn_pack.restype = ctypes.c_int64
     library.syn_pack_limit.restype = ctypes.c_int64
+    library.syn_unpack_memory.restype = ctypes.c_int64
     library.syn_add.restype = None
     library.syn_canonical.restype = None
     return library
@@ -157,6 +158,11 @@ def pack(
     )
     _raise_for(size)
     return out[:size].tobytes()
+
+
+def unpack_memory() -> int:
+    """Bytes that `unpack` allocates besides what it returns."""
+    return int(_library().syn_unpack_memory())
 
 
 def unpack(data: bytes, layout: ChunkLayout) -> Update:

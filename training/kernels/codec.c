@@ -672,6 +672,11 @@ static int listen(Listener *listener, const uint8_t *in, int64_t size, int bits)
     return 0;
 }
 
+// What syn_unpack allocates, whatever it reads.
+int64_t syn_unpack_memory(void) {
+    return sizeof(Listener);
+}
+
 // Reads what a stranger sent; 0 if it is an update of exactly these chunks, -1 if it is not, -2 without memory. Every byte
 // must be used, and the coder must end in the state that it started from.
 int syn_unpack(const uint8_t *in, int64_t size, const Chunk *chunks, int64_t count, int bits, uint16_t *indices,
