@@ -42,6 +42,8 @@ def _values(size: int, rng: np.random.Generator) -> dict[str, NDArray[np.float32
             "another scale every few rows": normal * steps,
             "all equal": np.full(size, -0.75),
             "few values, so that ties lie across vectors": few,
+            "alike in all but the lowest bits": 1 + rng.integers(0, 4096, size) * 2.0**-23,
+            "alike in those too, a few": 1 + rng.integers(4000, 4200, size) * 2.0**-23,
             "zeros of both signs": np.where(few > 0, 0.0, -0.0),
             "nearly all zero": np.where(rng.random(size) < 0.002, normal, 0.0),
             "denormals": few * 1e-44,

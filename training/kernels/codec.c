@@ -49,22 +49,22 @@ static int descending(const void *a, const void *b) {
     return x < y ? 1 : x > y ? -1 : 0;
 }
 
-static void order_kept(const Selection *found, Kept *kept) {
+static void order_kept(const float *flat, const Chunk *chunk, const uint16_t *indices, Kept *kept) {
     uint32_t *bits = (uint32_t *)kept->sorted;
-    kept->count = found->count;
-    if (found->count > 128) {
-        memcpy(bits, found->magnitude, sizeof(uint32_t) * (size_t)found->count);
-        qsort(bits, (size_t)found->count, sizeof *bits, descending);
+    kept->count = chunk->k;
+    for (int i = 0; i < chunk->k; i++) bits[i] = magnitude_at(flat, chunk, indices[i]);
+    if (chunk->k > 128) {
+        qsort(bits, (size_t)chunk->k, sizeof *bits, descending);
     } else {
-        for (int i = 0; i < found->count; i++) {
-            uint32_t value = found->magnitude[i];
+        for (int i = 1; i < chunk->k; i++) {
+            uint32_t value = bits[i];
             int at = i;
             for (; at > 0 && bits[at - 1] < value; at--) bits[at] = bits[at - 1];
             bits[at] = value;
         }
     }
     kept->sums[0] = 0.0;
-    for (int i = 0; i < found->count; i++) kept->sums[i + 1] = kept->sums[i] + (double)kept->sorted[i];
+    for (int i = 0; i < chunk->k; i++) kept->sums[i + 1] = kept->sums[i] + (double)kept->sorted[i];
 }
 
 // Two levels: the j largest get 1, the others `low`. Of all j the first that takes most off the squared error, which is
@@ -193,7 +193,7 @@ static int encode_tensor(const float *flat, const Chunk *chunks, int64_t first, 
         if (failed) break;
         write_places(found, update->indices + entry_starts[c]);
         if (levels == 1) continue;
-        order_kept(found, kept);
+        order_kept(flat, chunks + c, update->indices + entry_starts[c], kept);
         add_gains(kept, levels, gains);
     }
     int ratio = 0;
@@ -201,12 +201,7 @@ static int encode_tensor(const float *flat, const Chunk *chunks, int64_t first, 
     for (int64_t c = first; c < last && !failed; c++) {
         const Chunk *chunk = chunks + c;
         uint16_t *indices = update->indices + entry_starts[c];
-        found->count = chunk->k;
-        for (int i = 0; i < chunk->k; i++) {
-            int row = indices[i] / chunk->cols, col = indices[i] - row * chunk->cols;
-            found->magnitude[i] = bits_of(flat[chunk->start + row * chunk->stride + col]) & 0x7fffffffu;
-        }
-        order_kept(found, kept);
+        order_kept(flat, chunk, indices, kept);
         quantise_chunk(flat, chunk, bits, ratio, kept, indices, update->codes + entry_starts[c], update->scales + c);
         update->ratios[c] = update->scales[c] == 0.0f ? 0 : (uint8_t)ratio;
     }

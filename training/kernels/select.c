@@ -1,8 +1,8 @@
 // Exact top-k of magnitudes, a chunk at a time, in one pass over the chunk.
 //
 // A bound a little below the k-th largest magnitude of the chunks before leaves some more than k candidates, and among these
-// alone the exact bound is looked for. Where too few pass, the chunk is searched again with a lower one. The result is a matter
-// of integer comparisons alone: it depends neither on the bounds that were tried nor on the vectors that tried them.
+// alone the exact bound is looked for. Where too few pass, the chunk is searched again with a lower one. The result is a
+// matter of integer comparisons alone: it depends neither on the bounds that were tried nor on the vectors that tried them.
 
 #include "select.h"
 
@@ -27,14 +27,14 @@
 #define INLINED static inline
 #endif
 
-enum { SIGN = 1u << 31, INFINITE = 0x7f800000, FIRST_MARGIN = 1 << 21, LINE_VALUES = 16 };
+enum { BUCKETS = 0x7ffff000, INFINITE = 0x7f800000, FIRST_MARGIN = 1 << 21, LINE_VALUES = 16 };
 
 typedef int Scan(const float *flat, const Chunk *chunk, const Chunk *ahead, uint32_t least, Selection *found);
 typedef int Count(const Selection *found, uint32_t least);
 typedef void Keep(Selection *found, uint32_t least);
 
-static inline uint32_t magnitude_of(float value) {
-    return bits_of(value) & ~(uint32_t)SIGN;
+static inline uint32_t candidate_of(float value, int place) {
+    return (bits_of(value) & BUCKETS) | (uint32_t)place;
 }
 
 // The rows of a tile lie far apart, where no processor foresees the next one: they are asked for early, one by one.
@@ -46,7 +46,7 @@ static inline void fetch_row(const float *flat, const Chunk *ahead, int row) {
 
 // ---------------------------------------------------------------- any processor
 
-// Places and magnitudes of all that reach `least`; returns how many.
+// All whose bucket reaches `least`, which is one itself; returns how many.
 INLINED int scan_plain(const float *flat, const Chunk *chunk, const Chunk *ahead, uint32_t least, Selection *found) {
     int count = 0;
     for (int row = 0; row < chunk->rows; row++) {
@@ -54,10 +54,9 @@ INLINED int scan_plain(const float *flat, const Chunk *chunk, const Chunk *ahead
         fetch_row(flat, ahead, row);
         const int first = row * chunk->cols;
         for (int col = 0; col < chunk->cols; col++) {
-            uint32_t magnitude = magnitude_of(from[col]);
-            found->place[count] = (uint32_t)(first + col);
-            found->magnitude[count] = magnitude;
-            count += magnitude >= least;
+            uint32_t candidate = candidate_of(from[col], first + col);
+            found->candidate[count] = candidate;
+            count += candidate >= least;
         }
     }
     return count;
@@ -67,7 +66,7 @@ INLINED int scan_plain(const float *flat, const Chunk *chunk, const Chunk *ahead
 INLINED int count_plain(const Selection *found, uint32_t least) {
     int count = 0;
     for (int i = 0; i < found->count; i += VECTOR_LANES)
-        for (int lane = 0; lane < VECTOR_LANES; lane++) count += found->magnitude[i + lane] >= least;
+        for (int lane = 0; lane < VECTOR_LANES; lane++) count += found->candidate[i + lane] >= least;
     return count;
 }
 
@@ -75,10 +74,9 @@ INLINED int count_plain(const Selection *found, uint32_t least) {
 INLINED void keep_plain(Selection *found, uint32_t least) {
     int kept = 0;
     for (int i = 0; i < found->count; i++) {
-        uint32_t magnitude = found->magnitude[i];
-        found->place[kept] = found->place[i];
-        found->magnitude[kept] = magnitude;
-        kept += magnitude >= least;
+        uint32_t candidate = found->candidate[i];
+        found->candidate[kept] = candidate;
+        kept += candidate >= least;
     }
 }
 
@@ -111,14 +109,12 @@ AVX2 static inline int scan_avx2(const float *flat, const Chunk *chunk, const Ch
         for (; col + 64 <= chunk->cols; col += 64) {
             for (uint64_t mask = reaching(from + col, below); mask; mask &= mask - 1) {
                 int at = col + __builtin_ctzll(mask);
-                found->place[count] = (uint32_t)(first + at);
-                found->magnitude[count++] = magnitude_of(from[at]);
+                found->candidate[count++] = candidate_of(from[at], first + at);
             }
         }
         for (; col < chunk->cols; col++) {
-            if (magnitude_of(from[col]) < least) continue;
-            found->place[count] = (uint32_t)(first + col);
-            found->magnitude[count++] = magnitude_of(from[col]);
+            uint32_t candidate = candidate_of(from[col], first + col);
+            if (candidate >= least) found->candidate[count++] = candidate;
         }
     }
     return count;
@@ -138,10 +134,8 @@ AVX512 static inline __m512i packed(__mmask16 mask, __m512i values) {
     return _mm512_mask_compress_epi32(zeros, mask, values);
 }
 
-AVX512 static inline int64_t add_reaching(Selection *found, int64_t count, __mmask16 mask, __m512i places,
-                                          __m512i magnitudes) {
-    _mm512_storeu_si512(found->place + count, packed(mask, places));
-    _mm512_storeu_si512(found->magnitude + count, packed(mask, magnitudes));
+AVX512 static inline int64_t add_packed(Selection *found, int64_t count, __mmask16 mask, __m512i candidates) {
+    _mm512_storeu_si512(found->candidate + count, packed(mask, candidates));
     return count + __builtin_popcount(mask);
 }
 
@@ -152,7 +146,8 @@ AVX512 static inline __mmask16 lanes_inside(int at, int size) {
 
 AVX512 static inline int scan_avx512(const float *flat, const Chunk *chunk, const Chunk *ahead, uint32_t least,
                                      Selection *found) {
-    const __m512i clear = _mm512_set1_epi32(0x7fffffff), bound = _mm512_set1_epi32((int)least);
+    enum { A_AND_B_OR_C = 0xea };
+    const __m512i buckets = _mm512_set1_epi32(BUCKETS), bound = _mm512_set1_epi32((int)least);
     const __m512i lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
     const int cols = chunk->cols;
     int64_t count = 0;
@@ -163,29 +158,30 @@ AVX512 static inline int scan_avx512(const float *flat, const Chunk *chunk, cons
         int col = 0;
         while (col + 64 <= cols) {
             for (int i = 0; i < 4; i++, col += 16) {
-                __m512i values = _mm512_and_si512(_mm512_loadu_si512(from + col), clear);
-                count = add_reaching(found, count, _mm512_cmpge_epi32_mask(values, bound), places, values);
+                __m512i values = _mm512_loadu_si512(from + col);
+                __m512i candidates = _mm512_ternarylogic_epi32(values, buckets, places, A_AND_B_OR_C);
+                count = add_packed(found, count, _mm512_cmpge_epi32_mask(candidates, bound), candidates);
                 places = _mm512_add_epi32(places, _mm512_set1_epi32(16));
             }
         }
         for (; col < cols; col += 16) {
             const __mmask16 inside = lanes_inside(col, cols);
-            __m512i values = _mm512_and_si512(_mm512_maskz_loadu_epi32(inside, from + col), clear);
-            count = add_reaching(found, count, _mm512_mask_cmpge_epi32_mask(inside, values, bound), places, values);
+            __m512i values = _mm512_maskz_loadu_epi32(inside, from + col);
+            __m512i candidates = _mm512_ternarylogic_epi32(values, buckets, places, A_AND_B_OR_C);
+            count = add_packed(found, count, _mm512_mask_cmpge_epi32_mask(inside, candidates, bound), candidates);
             places = _mm512_add_epi32(places, _mm512_set1_epi32(16));
         }
     }
     return (int)count;
 }
 
-AVX512 static inline __mmask16 reaching_at(const Selection *found, int at, __m512i bound) {
-    return _mm512_cmpge_epi32_mask(_mm512_loadu_si512(found->magnitude + at), bound);
-}
-
 AVX512 static inline int count_avx512(const Selection *found, uint32_t least) {
     const __m512i bound = _mm512_set1_epi32((int)least);
     int count = 0;
-    for (int i = 0; i < found->count; i += VECTOR_LANES) count += __builtin_popcount(reaching_at(found, i, bound));
+    for (int i = 0; i < found->count; i += VECTOR_LANES) {
+        __m512i candidates = _mm512_loadu_si512(found->candidate + i);
+        count += __builtin_popcount(_mm512_cmpge_epi32_mask(candidates, bound));
+    }
     return count;
 }
 
@@ -193,9 +189,8 @@ AVX512 static inline void keep_avx512(Selection *found, uint32_t least) {
     const __m512i bound = _mm512_set1_epi32((int)least);
     int64_t kept = 0;
     for (int i = 0; i < found->count; i += VECTOR_LANES) {
-        __mmask16 mask = reaching_at(found, i, bound);
-        __m512i places = _mm512_loadu_si512(found->place + i), magnitudes = _mm512_loadu_si512(found->magnitude + i);
-        kept = add_reaching(found, kept, mask, places, magnitudes);
+        __m512i candidates = _mm512_loadu_si512(found->candidate + i);
+        kept = add_packed(found, kept, _mm512_cmpge_epi32_mask(candidates, bound), candidates);
     }
 }
 #endif
@@ -206,17 +201,17 @@ INLINED uint32_t largest(const Selection *found) {
     uint32_t most = 0;
     for (int i = 0; i < found->count; i += VECTOR_LANES)
         for (int lane = 0; lane < VECTOR_LANES; lane++)
-            most = found->magnitude[i + lane] > most ? found->magnitude[i + lane] : most;
+            most = found->candidate[i + lane] > most ? found->candidate[i + lane] : most;
     return most;
 }
 
-// A bound that k candidates reach, or else, where magnitudes are equal, the largest that more than k do; and how many. By the
-// secant through the last two counts, which fall evenly over so short a way; every fourth time by halves, so that it ends.
+// The largest bucket that k candidates reach, or a lower one that no more than k do; and how many. By the secant through the
+// last two counts, which fall evenly over so short a way; every fourth time by halves, so that it ends.
 INLINED uint32_t find_bound(Count *count_reaching, const Selection *found, int k, uint32_t low, uint32_t high, int *reach) {
     int low_count = found->count, before_count = low_count; // low_count >= k > those that reach `high`
     uint32_t before = low, at = found->expected;
-    for (int turn = 1; low_count != k && high - low > 1; turn++) {
-        if (at <= low || at >= high || turn % 4 == 0) at = low + (high - low) / 2;
+    for (int turn = 1; low_count != k && high - low > BUCKET; turn++) {
+        if (at <= low || at >= high || turn % 4 == 0) at = low + ((high - low) / 2 & BUCKETS);
         int count = count_reaching(found, at);
         int64_t rise = count - before_count, step = rise ? ((int64_t)at - before) * (k - count) / rise : 0;
         before = at;
@@ -228,33 +223,45 @@ INLINED uint32_t find_bound(Count *count_reaching, const Selection *found, int k
             high = at;
         }
         int64_t next = (int64_t)at + step;
-        at = next > low && next < high ? (uint32_t)next : low;
+        at = next > low && next < high ? (uint32_t)next & BUCKETS : low;
     }
     *reach = low_count;
     return low;
 }
 
-// Of those equal to `least` the last ones go, until k are left.
-static void drop_last(Selection *found, int k, uint32_t least) {
-    int excess = found->count - k, kept = found->count;
-    for (int i = found->count - 1; i >= 0; i--) {
-        int drop = excess > 0 && found->magnitude[i] == least;
-        excess -= drop;
-        if (drop) continue;
-        kept--;
-        found->place[kept] = found->place[i];
-        found->magnitude[kept] = found->magnitude[i];
+// Of those in the lowest bucket only the largest stay, so that there are k; of equal ones the first.
+static void settle_bucket(Selection *found, const float *flat, const Chunk *chunk, uint32_t bucket) {
+    uint16_t lower[MAX_CHUNK]; // the bits of their magnitudes below the bucket's
+    int size = 0;
+    for (int i = 0; i < found->count; i++) {
+        if ((found->candidate[i] & BUCKETS) != bucket) continue;
+        lower[size++] = (uint16_t)(magnitude_at(flat, chunk, found->candidate[i] & PLACE) % BUCKET);
     }
-    memmove(found->place, found->place + kept, sizeof *found->place * (size_t)k);
-    memmove(found->magnitude, found->magnitude + kept, sizeof *found->magnitude * (size_t)k);
-    found->count = k;
+    const int wanted = chunk->k - (found->count - size);
+    int least = 0, equal = 0, room = wanted; // `least`: the largest that so many reach
+    for (int step = BUCKET / 2; step; step /= 2) {
+        int reach = 0;
+        for (int i = 0; i < size; i++) reach += lower[i] >= least + step;
+        if (reach >= wanted) least += step;
+    }
+    for (int i = 0; i < size; i++) room -= lower[i] > least;
+    int kept = 0, seen = 0;
+    for (int i = 0; i < found->count; i++) {
+        const uint32_t candidate = found->candidate[i];
+        if ((candidate & BUCKETS) == bucket) {
+            const int value = lower[seen++];
+            if (value < least || (value == least && equal++ >= room)) continue;
+        }
+        found->candidate[kept++] = candidate;
+    }
+    found->count = kept;
 }
 
 // The first chunk has nothing to go by but its own first values.
 static void expect_first(Selection *found, const float *flat, const Chunk *chunk) {
     for (int col = 0; col < chunk->cols && col < 64; col++) {
-        uint32_t magnitude = magnitude_of(flat[chunk->start + col]);
-        found->expected = magnitude > found->expected ? magnitude : found->expected;
+        uint32_t bucket = candidate_of(flat[chunk->start + col], 0);
+        found->expected = bucket > found->expected ? bucket : found->expected;
     }
     found->margin = FIRST_MARGIN;
 }
@@ -263,24 +270,24 @@ INLINED int select_with(Scan *scan, Count *count_reaching, Keep *keep, Selection
                         const Chunk *chunk, const Chunk *ahead) {
     const int k = chunk->k;
     if (!found->expected) expect_first(found, flat, chunk);
-    uint32_t least = found->expected > found->margin ? found->expected - found->margin : 0;
+    uint32_t least = found->expected > found->margin ? (found->expected - found->margin) & BUCKETS : 0;
     while ((found->count = scan(flat, chunk, ahead, least, found)) < k) {
         found->margin = found->margin < 1u << 30 ? 2 * found->margin : found->margin;
-        least = least > found->margin ? least - found->margin : 0;
+        least = least > found->margin ? (least - found->margin) & BUCKETS : 0;
     }
     // Far above k the margin is too wide; else it shrinks slowly, until one chunk in some fifty is searched twice.
     found->margin -= found->count > 4 * k ? found->margin / 8 : found->margin / 64;
-    memset(found->magnitude + found->count, 0, sizeof *found->magnitude * VECTOR_LANES);
+    memset(found->candidate + found->count, 0, sizeof *found->candidate * VECTOR_LANES);
     const uint32_t most = largest(found);
     if (most >= INFINITE) return -1;
     int reach;
-    uint32_t bound = find_bound(count_reaching, found, k, least, most + 1, &reach);
+    uint32_t bound = find_bound(count_reaching, found, k, least, (most & BUCKETS) + BUCKET, &reach);
     keep(found, bound);
     found->count = reach;
-    if (reach > k) drop_last(found, k, bound);
+    if (reach > k) settle_bucket(found, flat, chunk, bound);
     int64_t change = (int64_t)bound - found->expected;
     if (change > -FIRST_MARGIN && change < FIRST_MARGIN) change /= 4; // chance; what is more is another kind of chunk
-    found->expected = (uint32_t)(found->expected + change);
+    found->expected = (uint32_t)(found->expected + change) & BUCKETS;
     return 0;
 }
 
