@@ -16,6 +16,8 @@ from ledger.errors import PAUSED, Reverted
 from miner.behaviour import Behaviour
 from miner.decide import MinerFacts, Step, next_step
 from miner.defender import Defender
+from miner.prefetch import Prefetch
+from miner.settings import TrainingSettings
 from miner.work import Start, Work, Workbench
 from node.answers import Answerer
 from node.chain import RunChain
@@ -35,6 +37,7 @@ from training.codec import Payload
 from training.local_state import LocalState
 from training.parameters import parameter_count
 from training.roots import zero_local_root
+from training.savepoint import Savepoints
 
 logger = logging.getLogger(__name__)
 
@@ -59,21 +62,35 @@ class Miner:
     Args:
         node: its open node.
         behaviour: how it works; the honest one unless this is an experiment.
+        training: how it trains, as far as that changes no bit.
         last_epoch: it stops working after this epoch; None never.
     """
 
     def __init__(
-        self, node: Node, behaviour: Behaviour | None = None, *, last_epoch: Epoch | None = None
+        self,
+        node: Node,
+        behaviour: Behaviour | None = None,
+        *,
+        training: TrainingSettings | None = None,
+        last_epoch: Epoch | None = None,
     ) -> None:
         self._node = node
         self._behaviour = behaviour or Behaviour()
         self._last_epoch = last_epoch
+        training = training or TrainingSettings()
+        self._savepoints = Savepoints(
+            node.config.state_dir / "savepoints", every_s=training.save_every_s
+        )
+        self._prefetch = Prefetch(node.dataset)
         self._bench = Workbench(
             run=node.run_file.run,
             spec=node.run_file.spec,
             spec_hash=node.run_file.spec.hash(),
             miner=node.me,
             dataset=node.dataset,
+            prefetch=self._prefetch,
+            savepoints=self._savepoints,
+            checkpoint_activations=training.checkpoint_activations,
         )
         self._zero_root = zero_local_root(node.run_file.spec.model)
         self._answerer = Answerer(node)
@@ -137,6 +154,25 @@ class Miner:
                     self._publish(round_)
                 case Step.WAIT:
                     self._say_if_missed(facts)
+        self._read_ahead(Round(self._node.follower.head + 1))
+
+    def _read_ahead(self, round_: Round) -> None:
+        """Has the samples of the round to come read, once its beacon is drawn: the model is not agreed yet."""
+        beacon = self._node.chain.beacon(round_, Purpose.ASSIGNMENT)
+        if beacon is not None:
+            self._prefetch.begin(self._assigned(round_, beacon))
+
+    def _assigned(self, round_: Round, beacon: Hash32) -> tuple[int, ...]:
+        """Indices of our samples, in training order."""
+        spec = self._node.run_file.spec
+        return assigned_samples(
+            run=self._node.run_file.run,
+            round_=round_,
+            beacon=beacon,
+            miner=self._node.me,
+            count=spec.chain.samples_per_round,
+            train_samples=spec.data.train_samples,
+        )
 
     async def _facts(self, chain: RunChain, round_: Round) -> MinerFacts:
         epoch = chain.clock.epoch_of(round_)
@@ -171,14 +207,7 @@ class Miner:
             local=local,
             local_from=carried.round if carried else Round(0),
             local_root=carried.root if carried else self._zero_root,
-            assigned=assigned_samples(
-                run=node.run_file.run,
-                round_=round_,
-                beacon=beacon,
-                miner=node.me,
-                count=node.run_file.spec.chain.samples_per_round,
-                train_samples=node.run_file.spec.data.train_samples,
-            ),
+            assigned=self._assigned(round_, beacon),
             others=self._others,
         )
         logger.info("round %d: training", round_)
@@ -221,6 +250,7 @@ class Miner:
         body = canonical.dumps([each.to_bytes().decode() for each in publications])
         digest = versions[0].submission.digest(node.run_file.domain)
         node.journal.sign_once(_SUBMISSION, str(round_), digest, body)
+        self._savepoints.clear()
 
     async def _commit(self, round_: Round) -> None:
         node = self._node

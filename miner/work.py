@@ -8,17 +8,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from miner.prefetch import Prefetch
 from protocol.hashing import sha256
 from protocol.ids import Address, Hash32, Round
 from protocol.merkle import leaf_hash, merkle_root
 from protocol.spec import RunSpec
 from protocol.submission import BlobRef, Submission
+from training.arithmetic import Arithmetic
 from training.codec import Payload
 from training.dataset import TokenDataset
 from training.figures import RoundFigures
-from training.inner import train_round
+from training.inner import InnerState, RoundStart, train_round
 from training.local_state import LocalState
 from training.parameters import Parameters
+from training.savepoint import Savepoints
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,27 +77,37 @@ class Work:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workbench:
-    """What stays the same from round to round."""
+    """What stays the same from round to round.
+
+    Attributes:
+        prefetch: over `dataset`.
+        savepoints: where a round's progress is kept; None nowhere.
+        checkpoint_activations: less memory for more time, same bits.
+    """
 
     run: Hash32
     spec: RunSpec
     spec_hash: Hash32
     miner: Address
     dataset: TokenDataset
+    prefetch: Prefetch
+    savepoints: Savepoints | None = None
+    checkpoint_activations: bool = False
 
     def train(self, start: Start, samples: Sequence[int]) -> Trained:
         """Runs the inner loop on these data set indices."""
         inner = self.spec.inner
-        tokens = self.dataset.samples(samples).reshape(inner.steps, inner.batch, -1)
+        tokens = self.prefetch.samples(samples).reshape(inner.steps, inner.batch, -1)
         done = train_round(
-            params=start.params,
-            local=start.local,
-            samples=tokens,
-            model=self.spec.model,
-            inner=inner,
-            codec=self.spec.codec,
-            round_=start.round,
-            initial_root=start.initial_root,
+            RoundStart(
+                round=start.round,
+                state=InnerState(params=start.params, local=start.local),
+                root=start.initial_root,
+                samples=tokens,
+            ),
+            Arithmetic.of(self.spec),
+            savepoints=self.savepoints,
+            checkpoint_activations=self.checkpoint_activations,
         )
         return Trained(
             payload=done.payload,

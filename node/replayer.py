@@ -26,10 +26,11 @@ from protocol.assignment import assigned_samples
 from protocol.errors import Rejected
 from protocol.ids import Hash32, Round
 from protocol.submission import Publication, Submission
-from training.inner import InnerState
+from training.arithmetic import Arithmetic
+from training.inner import InnerState, RoundStart
 from training.local_state import LocalState
 from training.parameters import Parameters
-from training.replay import Arithmetic, Replay, RoundStart, replay
+from training.replay import Replay, replay
 
 _NICENESS = 10
 _Result = TypeVar("_Result")

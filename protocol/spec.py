@@ -263,16 +263,28 @@ class ScoringSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComputeSpec:
-    """How the numbers are computed: `mode` native, fp32, with a stated number of threads.
+    """How the numbers of the inner loop are computed. Losses that score are always fp32.
 
-    `tolerance`: how far a committee lets an inner step lie from its own recomputation, in parts of
-    what the step changed (L2 norms over all tensors, of model and moments each).
+    Attributes:
+        mode: ``native``, by torch's own kernels.
+        dtype: of the operands of matrix products, ``float32`` or ``bfloat16``; everything that is kept is fp32.
+        threads: of one process; the bits of some kernels depend on it.
+        micro_batch: samples of one forward pass; gradients of a batch are summed in order over its micro batches.
+        tolerance: how far a committee lets an inner step lie from its own recomputation, in parts of
+            what the step changed (L2 norms over all tensors, of model and moments each).
     """
 
     mode: str
     dtype: str
     threads: int
+    micro_batch: int
     tolerance: str
+
+    def __post_init__(self) -> None:
+        _check(self.mode == "native", f"unknown compute mode {self.mode!r}")
+        _check(self.dtype in ("float32", "bfloat16"), f"unknown compute dtype {self.dtype!r}")
+        _check(self.threads > 0, "compute.threads is not positive")
+        _check(self.micro_batch > 0, "compute.micro_batch is not positive")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -299,9 +311,12 @@ class RunSpec:
             self.local_state == "deposit",
             f"unknown local state mode {self.local_state!r}",
         )
-        _check(self.compute.mode == "native", f"unknown compute mode {self.compute.mode!r}")
         _check(
             self.inner.steps > 0 and self.inner.batch > 0, "inner.steps or batch is not positive"
+        )
+        _check(
+            self.inner.batch % self.compute.micro_batch == 0,
+            "compute.micro_batch does not divide inner.batch",
         )
         samples = self.inner.steps * self.inner.batch
         _check(

@@ -21,6 +21,7 @@ from ledger.contracts import Contracts
 from ledger.contracts.registry import Role
 from ledger.errors import EmptyBalance
 from ledger.runs import join, load_run_file
+from miner.settings import TrainingSettings
 from node.node import Node, NodeConfig
 from protocol.errors import Retryable
 from protocol.ids import Address, Epoch, Round
@@ -68,6 +69,7 @@ class Job:
         behaviour: how it works; anything but honest is an experiment.
         disputes: whether a hunter opens games about work that it can't reproduce.
         audits: how many accepted miners a hunter recomputes each round.
+        training: how a miner trains, as far as that changes no bit.
         last_epoch: it ends when this epoch is settled and paid; None never.
     """
 
@@ -75,6 +77,7 @@ class Job:
     behaviour: str = "honest"
     disputes: bool = False
     audits: int = 1
+    training: TrainingSettings = field(default_factory=TrainingSettings)
     last_epoch: Epoch | None = None
 
 
@@ -130,7 +133,9 @@ def _part(job: Job) -> _Part:
 
             mining = miner_named(job.behaviour)
             return _Part(
-                start=lambda node: Miner(node, mining, last_epoch=job.last_epoch),
+                start=lambda node: Miner(
+                    node, mining, training=job.training, last_epoch=job.last_epoch
+                ),
                 providers=mining.providers(),
             )
         case Trade.VALIDATOR:

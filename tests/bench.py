@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from ledger.keys import LocalSigner
 from miner.cheats import behaviour_named
+from miner.prefetch import Prefetch
 from miner.work import Start, Work, Workbench
 from protocol.assignment import assigned_samples
 from protocol.ids import Address, Hash32, Round
@@ -44,6 +45,7 @@ class Desk:
             spec_hash=self.spec.hash(),
             miner=miner,
             dataset=self.dataset,
+            prefetch=Prefetch(self.dataset),
         )
 
     def start(self, miner: Address, *, others: tuple[Payload, ...] = ()) -> Start:

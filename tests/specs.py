@@ -152,6 +152,6 @@ SPEC = RunSpec(
         rating_beta="7",
         rating_tau="0.1",
     ),
-    compute=ComputeSpec(mode="native", dtype="float32", threads=1, tolerance="0.05"),
+    compute=ComputeSpec(mode="native", dtype="float32", threads=1, micro_batch=4, tolerance="0.05"),
     local_state="deposit",
 )

@@ -1,52 +1,78 @@
-"""AdamW over the flat vectors of a model. With one thread, the same inputs give the same bits on the same kind of processor."""
+"""AdamW over the flat vectors of a model: two passes in C, one for the gradient's norm and one for the step.
+
+The same gradient gives the same bits on every processor, for both passes are IEEE operations in a fixed order.
+"""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from protocol.spec import InnerSpec
+from training import kernels
 from training.flat_model import FlatModel
 from training.local_state import LocalState
 
 
 class AdamW:
-    """Decoupled weight decay (Loshchilov and Hutter 2019) over one flat vector; vectors of norms are not decayed."""
+    """Decoupled weight decay (Loshchilov and Hutter 2019); vectors of norms are not decayed."""
 
     def __init__(self, flat: FlatModel, inner: InnerSpec, local: LocalState) -> None:
-        self._flat = flat
         self._epsilon = float(inner.epsilon)
         self._beta1, self._beta2 = float(inner.beta1), float(inner.beta2)
         self._decay, self._clip = float(inner.weight_decay), float(inner.grad_clip)
+        self._parameters = dict(flat.llama.named_parameters())
+        self._theta = flat.parameters()
         self.m = torch.from_numpy(flat.layout.flatten(local.m))
         self.v = torch.from_numpy(flat.layout.flatten(local.v))
+        self._m, self._v = (flat.layout.split(moment.numpy()) for moment in (self.m, self.v))
         self.step_count = local.step
 
     def step(self, learning_rate: float) -> None:
-        """Consumes the model's gradient."""
-        gradient, theta = self._flat.gradient, self._flat.theta
-        if self._clip > 0:
-            norm = _norm(gradient.numpy())
-            if norm > self._clip:
-                gradient.mul_(self._clip / norm)
+        """Consumes the gradients of the model's parameters."""
+        gradients = {name: self._take_gradient(name) for name in self._theta}
         self.step_count += 1
-        if self._decay > 0:
-            for parameter in self._flat.llama.parameters():
-                if parameter.ndim > 1:
-                    parameter.data.mul_(1.0 - learning_rate * self._decay)
-        self.m.mul_(self._beta1).add_(gradient, alpha=1.0 - self._beta1)
-        self.v.mul_(self._beta2).addcmul_(gradient, gradient, value=1.0 - self._beta2)
+        scale = self._clip_factor(gradients)
+        plain = self._numbers(learning_rate, scale, 0.0)
+        decayed = self._numbers(learning_rate, scale, self._decay)
+        for name, theta in self._theta.items():
+            numbers = decayed if theta.ndim > 1 else plain
+            kernels.adamw(theta, self._m[name], self._v[name], gradients[name], numbers)
+
+    def _take_gradient(self, name: str) -> NDArray[np.float32]:
+        parameter = self._parameters[name]
+        gradient, parameter.grad = parameter.grad, None
+        assert gradient is not None, f"{name} has no gradient"
+        values: NDArray[np.float32] = gradient.numpy()
+        return values
+
+    def _clip_factor(self, gradients: dict[str, NDArray[np.float32]]) -> float:
+        """What brings the L2 norm over all tensors, in the order of their names, down to the limit; 1 where it lies within."""
+        if self._clip <= 0:
+            return 1.0
+        total = 0.0
+        for gradient in gradients.values():
+            total += kernels.squares(gradient)
+        norm = math.sqrt(total)
+        return self._clip / norm if norm > self._clip else 1.0
+
+    def _numbers(self, learning_rate: float, scale: float, decay: float) -> kernels.AdamWStep:
         correction1 = 1.0 - _power(self._beta1, self.step_count)
         correction2 = 1.0 - _power(self._beta2, self.step_count)
-        denominator = self.v.sqrt().div_(correction2**0.5).add_(self._epsilon)
-        theta.addcdiv_(self.m, denominator, value=-learning_rate / correction1)
-
-
-def _norm(values: NDArray[np.float32]) -> float:
-    """L2 norm, summed from first to last in fp64: torch's own sum depends on threads and vector width."""
-    squares = np.square(values, dtype=np.float64)
-    return float(np.sqrt(np.cumsum(squares)[-1]))
+        return kernels.AdamWStep(
+            scale=scale,
+            keep=1.0 - learning_rate * decay,
+            beta1=self._beta1,
+            rest1=1.0 - self._beta1,
+            beta2=self._beta2,
+            rest2=1.0 - self._beta2,
+            rate=learning_rate / correction1,
+            root=math.sqrt(correction2),
+            epsilon=self._epsilon,
+        )
 
 
 def _power(base: float, exponent: int) -> float:

@@ -1,7 +1,4 @@
-"""A model whose parameters and gradients lie in two flat vectors in name order, its tensors being views into them.
-
-So an optimiser's step is a handful of operations on vectors, and every sum has a fixed order.
-"""
+"""A model whose parameters lie in one flat vector in name order, its tensors being views into it."""
 
 from __future__ import annotations
 
@@ -14,18 +11,16 @@ from training.parameters import Parameters
 
 
 class FlatModel:
-    """A Llama whose parameters and gradients are views into two flat vectors."""
+    """A Llama whose parameters are views into one flat vector."""
 
     def __init__(self, model: ModelSpec) -> None:
         self.layout: FlatLayout = flat_layout(model)
         self.llama = Llama(model)
         self.theta = torch.zeros(self.layout.size)
-        self.gradient = torch.zeros(self.layout.size)
         for name, parameter in self.llama.named_parameters():
             start = self.layout.offsets[name]
             end = start + parameter.numel()
             parameter.data = self.theta[start:end].view(parameter.shape)
-            parameter.grad = self.gradient[start:end].view(parameter.shape)
 
     def load(self, params: Parameters) -> None:
         """Copies `params` into the model's memory."""

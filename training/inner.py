@@ -5,7 +5,9 @@ With one thread, the same inputs give the same bits on the same kind of processo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 
 import numpy as np
@@ -13,15 +15,17 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from protocol import canonical, record
 from protocol.ids import Hash32, Round
 from protocol.spec import CodecSpec, InnerSpec, ModelSpec
 from training.adamw import AdamW
+from training.arithmetic import Arithmetic
 from training.codec import Payload, encode_flat
 from training.errors import TrainingDiverged
 from training.figures import RoundFigures, compression_error
 from training.flat_model import FlatModel
+from training.gradient import RESTART, fill_gradient
 from training.local_state import LocalState
-from training.model import token_losses
 from training.parameters import Parameters
 from training.roots import (
     combine_local,
@@ -31,8 +35,7 @@ from training.roots import (
     tensor_roots,
     tree_root,
 )
-
-RESTART = "start from a zero local state, or leave a run whose model diverged"
+from training.savepoint import Progress, Savepoints
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +55,7 @@ class RoundWork:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InnerState:
-    """Where an inner loop stands between two steps. The arrays are its own."""
+    """Where an inner loop stands between two steps."""
 
     params: Parameters
     local: LocalState
@@ -62,36 +65,55 @@ class InnerState:
         return state_root(self.params) + local_root(self.local)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundStart:
+    """Where a round begins.
+
+    Attributes:
+        round: its number.
+        root: state root of `state.params`, as it was signed.
+        samples: (H, batch, L+1) tokens, in training order.
+    """
+
+    round: Round
+    state: InnerState
+    root: Hash32
+    samples: NDArray[np.int64] = field(repr=False)
+
+
 class InnerLoop:
-    """The inner loop of one round, step by step.
+    """The inner loop of one round, step by step: one process, one model in memory.
+
+    `train_round` uses `step`, `leaf`, `local_root`, `progress`, `resume` and `compress`; `state` is for replays.
 
     Args:
         start: where it begins.
-        model, inner, codec: of the run's spec.
+        arithmetic: of the run.
         taken: inner steps of the run before `start`, void rounds' included: the schedule goes by them.
+        checkpoint_activations: keeps only each layer's input for the backward pass and computes the rest again: less
+            memory for more time, and the same bits.
     """
 
     def __init__(
         self,
         start: InnerState,
+        arithmetic: Arithmetic,
         *,
-        model: ModelSpec,
-        inner: InnerSpec,
-        codec: CodecSpec,
         taken: int,
+        checkpoint_activations: bool = False,
     ) -> None:
-        self._start, self._model, self._codec = start, model, codec
-        self._inner, self._taken = inner, taken
-        self._flat = FlatModel(model)
+        self._start, self._arithmetic, self._taken = start, arithmetic, taken
+        self._flat = FlatModel(arithmetic.model)
         self._flat.load(start.params)
-        self._optimizer = AdamW(self._flat, inner, start.local)
+        self._flat.llama.model.checkpoint_activations = checkpoint_activations
+        self._optimizer = AdamW(self._flat, arithmetic.inner, start.local)
         self._feedback_roots = tensor_roots(start.local.e)
 
     def step(self, batch: Tensor) -> float:
         """One step on a batch (batch, L+1) of tokens; returns the loss in nats per token."""
-        loss = _gradient(self._flat, batch)
+        loss = fill_gradient(self._flat.llama, batch, self._arithmetic.compute)
         self._taken += 1
-        self._optimizer.step(self._inner.learning_rate_at(self._taken))
+        self._optimizer.step(self._arithmetic.inner.learning_rate_at(self._taken))
         return loss
 
     def leaf(self) -> bytes:
@@ -110,16 +132,29 @@ class InnerLoop:
 
     def state(self) -> InnerState:
         """A copy of the state as it is now."""
-        split, optimizer = self._flat.layout.split, self._optimizer
-        return InnerState(
-            params=split(self._flat.theta.numpy().copy()),
-            local=LocalState(
-                m=split(optimizer.m.numpy().copy()),
-                v=split(optimizer.v.numpy().copy()),
-                e=self._start.local.e,
-                step=optimizer.step_count,
-            ),
+        now = self._local()
+        local = replace(now, m=_copied(now.m), v=_copied(now.v))
+        return InnerState(params=_copied(self._flat.parameters()), local=local)
+
+    def progress(self, losses: Sequence[float], trace: Sequence[bytes]) -> Progress:
+        """What a savepoint holds, in the loop's own memory: the next step changes it.
+
+        Args:
+            losses: of all steps so far.
+            trace: its leaves so far.
+        """
+        return Progress(
+            params=self._flat.parameters(),
+            local=self._local(),
+            losses=tuple(losses),
+            trace=tuple(trace),
         )
+
+    def resume(self, progress: Progress) -> None:
+        """Goes on, before its first step, from where the same loop was when this was saved."""
+        self._flat.load(progress.params)
+        self._optimizer = AdamW(self._flat, self._arithmetic.inner, progress.local)
+        self._taken += len(progress.losses)
 
     def compress(self, params: Parameters | None = None) -> tuple[Payload, LocalState]:
         """What is sent, and the local state that it leaves, if the loop ends here.
@@ -128,42 +163,61 @@ class InnerLoop:
             params: where the round began, if that is not where this loop did.
         """
         began = self._start.params if params is None else params
-        return _compress(
-            began, self._flat, self._optimizer, self._start.local, self._model, self._codec
+        model, codec = self._arithmetic.model, self._arithmetic.codec
+        return _compress(began, self._flat, self._optimizer, self._start.local, model, codec)
+
+    def _local(self) -> LocalState:
+        split, optimizer = self._flat.layout.split, self._optimizer
+        return LocalState(
+            m=split(optimizer.m.numpy()),
+            v=split(optimizer.v.numpy()),
+            e=self._start.local.e,
+            step=optimizer.step_count,
         )
 
 
-def train_round(  # noqa: PLR0913 - a round has exactly these inputs
+def train_round(
+    start: RoundStart,
+    arithmetic: Arithmetic,
     *,
-    params: Parameters,
-    local: LocalState,
-    samples: NDArray[np.int64],
-    model: ModelSpec,
-    inner: InnerSpec,
-    codec: CodecSpec,
-    round_: Round,
-    initial_root: Hash32,
+    savepoints: Savepoints | None = None,
+    checkpoint_activations: bool = False,
 ) -> RoundWork:
-    """Trains on `samples` (H, batch, L+1) of a round from `params`, the state with root `initial_root`.
+    """A whole round.
 
-    Raises ValueError for samples of another shape or vocabulary, TrainingDiverged if a number is no longer finite.
+    Args:
+        start: where it begins.
+        arithmetic: of the run.
+        savepoints: where progress is kept, and where a round that was cut off goes on from.
+        checkpoint_activations: see `InnerLoop`.
+
+    Raises:
+        ValueError: samples of another shape or vocabulary.
+        TrainingDiverged: a number is no longer finite.
     """
-    check_samples(samples, model, inner)
+    inner = arithmetic.inner
+    check_samples(start.samples, arithmetic.model, inner)
     loop = InnerLoop(
-        InnerState(params=params, local=local),
-        model=model,
-        inner=inner,
-        codec=codec,
-        taken=inner.taken_before(round_),
+        start.state,
+        arithmetic,
+        taken=inner.taken_before(start.round),
+        checkpoint_activations=checkpoint_activations,
     )
     local_in_root = loop.local_root()
-    trace = [initial_root + local_in_root]
-    losses: list[float] = []
-    began = perf_counter()
-    for step, batch in enumerate(torch.from_numpy(samples.copy()), start=1):
+    inputs = round_inputs(start, arithmetic, local_in_root)
+    trace, losses = [start.root + local_in_root], list[float]()
+    if savepoints and (
+        done := savepoints.latest(inputs, model=arithmetic.model, start=start.state.local)
+    ):
+        loop.resume(done)
+        trace, losses = list(done.trace), list(done.losses)
+    resumed, began = len(losses), perf_counter()
+    for batch in torch.from_numpy(start.samples[resumed:].copy()):
         losses.append(loop.step(batch))
-        if step % inner.trace_every == 0 or step == inner.steps:
+        if len(losses) % inner.trace_every == 0 or len(losses) == inner.steps:
             trace.append(loop.leaf())
+        if savepoints and savepoints.is_due and len(losses) < inner.steps:
+            savepoints.save(inputs, loop.progress(losses, trace))
     trained = perf_counter()
     payload, local_out = loop.compress()
     encoded = perf_counter()
@@ -180,23 +234,31 @@ def train_round(  # noqa: PLR0913 - a round has exactly these inputs
         mean_loss=sum(losses) / len(losses),
         figures=RoundFigures(
             losses=tuple(losses),
-            learning_rate=inner.learning_rate_at(inner.taken_before(round_) + inner.steps),
+            learning_rate=inner.learning_rate_at(inner.taken_before(start.round) + inner.steps),
             compression_error=compression_error(payload, local_out.e),
-            train_s=trained - began,
+            # Of a round that was cut off, the rest was timed.
+            train_s=(trained - began) * inner.steps / (inner.steps - resumed),
             encode_s=encoded - trained,
         ),
     )
 
 
-def _gradient(flat: FlatModel, batch: Tensor) -> float:
-    """Fills the flat gradient with that of the batch's mean loss and returns the loss."""
-    flat.gradient.zero_()
-    loss = token_losses(flat.llama, batch).mean()
-    loss.backward()  # type: ignore[no-untyped-call]
-    value = loss.item()
-    if not np.isfinite(value):
-        raise TrainingDiverged(f"the training loss is {value}", RESTART)
-    return value
+def round_inputs(start: RoundStart, arithmetic: Arithmetic, local_in: Hash32) -> Hash32:
+    """A digest of everything that the bits of a round follow from on this machine, so that progress serves no other round."""
+    document: canonical.Json = [
+        start.round,
+        start.root.hex(),
+        local_in.hex(),
+        hashlib.sha256(start.samples.tobytes()).hexdigest(),
+        record.to_json(arithmetic),
+        torch.__version__,
+        torch.backends.cpu.get_cpu_capability(),
+    ]
+    return Hash32(hashlib.sha256(canonical.dumps(document)).digest())
+
+
+def _copied(params: Parameters) -> Parameters:
+    return {name: array.copy() for name, array in params.items()}
 
 
 def _compress(

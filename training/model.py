@@ -9,6 +9,7 @@ from __future__ import annotations
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from protocol.spec import ModelSpec
 
@@ -109,7 +110,12 @@ class Layer(nn.Module):
 
 
 class Decoder(nn.Module):
-    """Embedding, layers and the last norm."""
+    """Embedding, layers and the last norm.
+
+    `checkpoint_activations`: the backward pass computes each layer once more instead of keeping what is inside it.
+    """
+
+    checkpoint_activations = False
 
     def __init__(self, model: ModelSpec) -> None:
         super().__init__()
@@ -129,8 +135,17 @@ class Decoder(nn.Module):
             self.get_buffer("sin_TE")[:length],
         )
         for layer in self.layers:
-            x_BTD = layer(x_BTD, cos_TE, sin_TE)
+            x_BTD = self._through(layer, x_BTD, cos_TE, sin_TE)
         out_BTD: Tensor = self.norm(x_BTD)
+        return out_BTD
+
+    def _through(self, layer: nn.Module, *inputs: Tensor) -> Tensor:
+        # Nothing in a layer is random, so no generator has to be put back.
+        out_BTD: Tensor = (
+            checkpoint(layer, *inputs, use_reentrant=False, preserve_rng_state=False)
+            if self.checkpoint_activations
+            else layer(*inputs)
+        )
         return out_BTD
 
 
@@ -156,9 +171,9 @@ def token_losses(llama: Llama, samples_BS: Tensor) -> Tensor:
     """(B, S) samples of S = T + 1 tokens to the (B, T) losses of predicting each next token, in nats."""
     logits_BTV: Tensor = llama(samples_BS[:, :-1])
     targets_BT = samples_BS[:, 1:]
-    return F.cross_entropy(logits_BTV.flatten(0, 1), targets_BT.flatten(), reduction="none").view(
-        targets_BT.shape
-    )
+    return F.cross_entropy(
+        logits_BTV.float().flatten(0, 1), targets_BT.flatten(), reduction="none"
+    ).view(targets_BT.shape)
 
 
 def rotary_tables(model: ModelSpec) -> tuple[Tensor, Tensor]:

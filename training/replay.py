@@ -7,49 +7,19 @@ for the tensors on both sides of one step. The bits are those of `training.inner
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from protocol.ids import Hash32, Round
-from protocol.spec import CodecSpec, InnerSpec, ModelSpec, RunSpec
+from protocol.ids import Hash32
+from training.arithmetic import Arithmetic
 from training.codec import Payload
-from training.inner import InnerLoop, InnerState, check_samples
+from training.inner import InnerLoop, InnerState, RoundStart, check_samples
 from training.local_state import LocalState
 from training.parameters import Parameters
 from training.roots import leaf_hashes, local_root, tree_root
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Arithmetic:
-    """What the numbers of a round follow from, besides where it begins."""
-
-    model: ModelSpec
-    inner: InnerSpec
-    codec: CodecSpec
-
-    @classmethod
-    def of(cls, spec: RunSpec) -> Arithmetic:
-        """A run's."""
-        return cls(model=spec.model, inner=spec.inner, codec=spec.codec)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RoundStart:
-    """Where a round begins.
-
-    Attributes:
-        round: its number.
-        root: state root of `state.params`, as it was signed.
-        samples: (H, batch, L+1) tokens, in training order.
-    """
-
-    round: Round
-    state: InnerState
-    root: Hash32
-    samples: NDArray[np.int64] = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +65,7 @@ def replay(start: RoundStart, arithmetic: Arithmetic, *, keep: Collection[int] =
         TrainingDiverged: a number is no longer finite.
     """
     check_samples(start.samples, arithmetic.model, arithmetic.inner)
-    loop = _loop(start.state, arithmetic, arithmetic.inner.taken_before(start.round))
+    loop = InnerLoop(start.state, arithmetic, taken=arithmetic.inner.taken_before(start.round))
     leaves = [start.root + loop.local_root()]
     states = {0: start.state} if 0 in keep else {}
     for step, batch in enumerate(torch.from_numpy(start.samples.copy()), start=1):
@@ -115,7 +85,7 @@ def step_from(
 
     `taken`: inner steps of the run before it, as the learning rate's schedule counts them.
     """
-    loop = _loop(before, arithmetic, taken)
+    loop = InnerLoop(before, arithmetic, taken=taken)
     loop.step(torch.from_numpy(batch.copy()))
     return loop.state()
 
@@ -129,7 +99,7 @@ def encode_from(final: InnerState, params: Parameters, arithmetic: Arithmetic) -
         arithmetic: of the run.
     """
     # No step is taken, so it doesn't matter how many were.
-    payload, local_out = _loop(final, arithmetic, 0).compress(params)
+    payload, local_out = InnerLoop(final, arithmetic, taken=0).compress(params)
     return Encoded(payload=payload, local_out=local_out)
 
 
@@ -144,13 +114,3 @@ def trace_of(leaves: tuple[bytes, ...], last: bytes, *, trace_every: int) -> tup
     steps = len(leaves) - 1
     shown = [step for step in range(1, steps + 1) if step % trace_every == 0 or step == steps]
     return (leaves[0], *(leaves[step] for step in shown), last)
-
-
-def _loop(state: InnerState, arithmetic: Arithmetic, taken: int) -> InnerLoop:
-    return InnerLoop(
-        state,
-        model=arithmetic.model,
-        inner=arithmetic.inner,
-        codec=arithmetic.codec,
-        taken=taken,
-    )

@@ -24,8 +24,8 @@ from protocol.merkle import depth_of, leaf_hash
 from protocol.submission import Publication
 from training.closeness import encode_distance, step_distance
 from training.errors import TrainingDiverged
-from training.inner import InnerState
-from training.replay import Encoded, RoundStart, encode_from, step_from
+from training.inner import InnerState, RoundStart
+from training.replay import Encoded, encode_from, step_from
 
 logger = logging.getLogger(__name__)
 

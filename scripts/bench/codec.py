@@ -21,15 +21,16 @@ from numpy.typing import NDArray
 
 from protocol.ids import Round
 from protocol.schedule import CONSTANT
-from protocol.spec import CodecSpec, InnerSpec, ModelSpec
+from protocol.spec import CodecSpec, ComputeSpec, InnerSpec, ModelSpec
 from scripts.bench.figures import Figure, peak_mib, table, write_json
 from syntience import corpus
 from syntience.documents import Documents, ListedDocuments, open_documents
 from training import kernels
 from training.aggregate import aggregate
+from training.arithmetic import Arithmetic
 from training.codec import Payload
 from training.dataset import TokenDataset
-from training.inner import train_round
+from training.inner import InnerState, RoundStart, train_round
 from training.layout import ChunkLayout, FlatLayout, cut
 from training.local_state import LocalState
 from training.parameters import initial_parameters, parameter_count
@@ -63,6 +64,7 @@ INNER = InnerSpec(
     trace_every=10,
     schedule=CONSTANT,
 )
+COMPUTE = ComputeSpec(mode="native", dtype="float32", threads=1, micro_batch=8, tolerance="0.05")
 ALPHA = 1.0
 WORKERS, ROUNDS, WARM = 2, 8, 3
 
@@ -122,15 +124,15 @@ def _pseudo_gradients(text: Path | None) -> list[tuple[NDArray[np.float32], Payl
             payloads, losses = [], []
             for worker in range(WORKERS):
                 chosen = rng.integers(0, dataset.spec.train_samples, INNER.steps * INNER.batch)
+                samples = dataset.samples(chosen.tolist())
                 done = train_round(
-                    params=params,
-                    local=locals_[worker],
-                    samples=dataset.samples(chosen.tolist()).reshape(INNER.steps, INNER.batch, -1),
-                    model=MODEL,
-                    inner=INNER,
-                    codec=CODEC,
-                    round_=Round(round_ + 1),
-                    initial_root=state_root(params),
+                    RoundStart(
+                        round=Round(round_ + 1),
+                        state=InnerState(params=params, local=locals_[worker]),
+                        root=state_root(params),
+                        samples=samples.reshape(INNER.steps, INNER.batch, -1),
+                    ),
+                    Arithmetic(model=MODEL, inner=INNER, codec=CODEC, compute=COMPUTE),
                 )
                 locals_[worker] = done.local_out
                 payloads.append(done.payload)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import typer
 
+from miner.settings import SAVE_EVERY_S, TrainingSettings
 from syntience.cli.options import (
     BehaviourOption,
+    CheckpointActivationsOption,
     LastEpochOption,
+    SaveEveryOption,
     takes_curves_options,
 )
 from syntience.cli.role import run_job
@@ -27,6 +30,11 @@ def run_miner(
     context: typer.Context,
     last_epoch: LastEpochOption = None,
     behaviour: BehaviourOption = "honest",
+    save_every: SaveEveryOption = SAVE_EVERY_S,
+    checkpoint_activations: CheckpointActivationsOption = False,
 ) -> None:
     """Mine in a run until stopped. Needs a slot: see `syntience stake deposit`."""
-    run_job(context, "miner", last_epoch=last_epoch, behaviour=behaviour)
+    training = TrainingSettings(
+        save_every_s=save_every, checkpoint_activations=checkpoint_activations
+    )
+    run_job(context, "miner", last_epoch=last_epoch, behaviour=behaviour, training=training)

@@ -143,6 +143,22 @@ BehaviourOption = Annotated[
         help="How it works; anything but honest is an experiment.",
     ),
 ]
+SaveEveryOption = Annotated[
+    float,
+    typer.Option(
+        "--save-every",
+        metavar="SECONDS",
+        min=0,
+        help="Time between two savepoints of a round under way; 0 saves after each inner step.",
+    ),
+]
+CheckpointActivationsOption = Annotated[
+    bool,
+    typer.Option(
+        "--checkpoint-activations",
+        help="Train with less memory, and about a third slower; the result is the same.",
+    ),
+]
 AuditsOption = Annotated[
     int,
     typer.Option("--audits", metavar="N", min=0, help="Accepted miners to recompute each round."),

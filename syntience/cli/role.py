@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from miner.settings import TrainingSettings
 from syntience.cli.options import layers_of, obtain_password
 
 
@@ -15,6 +16,7 @@ def run_job(
     behaviour: str,
     disputes: bool = False,
     audits: int = 1,
+    training: TrainingSettings | None = None,
 ) -> None:
     """Runs a role in this process until it is stopped or done."""
     from ledger.keys import load_key_file
@@ -35,6 +37,7 @@ def run_job(
         behaviour=behaviour,
         disputes=disputes,
         audits=audits,
+        training=training or TrainingSettings(),
         last_epoch=None if last_epoch is None else Epoch(last_epoch),
     )
     run_interruptible(run_role(job, settings, signer))

@@ -39,9 +39,10 @@ def test_adamw__many_steps__equals_torch(grad_clip: str, weight_decay: str) -> N
         foreach=False,
     )
     for step in range(20):
-        gradient = torch.from_numpy(flat.layout.flatten(random_tensors(step, 0.01)))
-        flat.gradient.copy_(gradient)
-        reference.gradient.copy_(gradient)
+        gradients = {n: torch.from_numpy(g) for n, g in random_tensors(step, 0.01).items()}
+        for model in (flat, reference):
+            for name, parameter in model.llama.named_parameters():
+                parameter.grad = gradients[name].clone()
         if float(grad_clip) > 0:
             torch.nn.utils.clip_grad_norm_(parameters, float(grad_clip))
         ours.step(float(inner.learning_rate))

@@ -10,14 +10,15 @@ import pytest
 
 from tests.specs import MODEL, SPEC
 from tests.training.samples import SMALL, round_samples
+from training.arithmetic import Arithmetic
 from training.closeness import encode_distance, step_distance
 from training.inner import InnerState
 from training.local_state import LocalState
 from training.parameters import Parameters, initial_parameters
-from training.replay import Arithmetic, Encoded, encode_from, step_from
+from training.replay import Encoded, encode_from, step_from
 
 THETA = initial_parameters(MODEL)
-ARITHMETIC = Arithmetic(model=MODEL, inner=SPEC.inner, codec=SMALL)
+ARITHMETIC = Arithmetic(model=MODEL, inner=SPEC.inner, codec=SMALL, compute=SPEC.compute)
 BATCH, OTHER = round_samples(1)[0], round_samples(2)[0]
 START = InnerState(params=THETA, local=LocalState.zeros(MODEL))
 BEFORE = step_from(START, OTHER, ARITHMETIC, taken=0)

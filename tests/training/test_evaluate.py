@@ -15,11 +15,12 @@ from tests.specs import MODEL, SPEC
 from tests.training.samples import random_payload, random_tensors, round_samples
 from tests.training.test_prepare import prepared
 from training.aggregate import apply_update, scale_of
+from training.arithmetic import Arithmetic
 from training.codec import encode
 from training.dataset import TokenDataset
 from training.evaluate import Evaluator
 from training.flat_model import FlatModel
-from training.inner import train_round
+from training.inner import InnerState, RoundStart, train_round
 from training.local_state import LocalState
 from training.parameters import initial_parameters, zeros
 from training.roots import state_root
@@ -46,16 +47,13 @@ def test_loss__asked_twice_and_by_another__is_the_same() -> None:
 
 
 def test_score__honest_update__lowers_the_loss() -> None:
-    work = train_round(
-        params=THETA,
-        local=LocalState.zeros(MODEL),
+    start = RoundStart(
+        round=Round(1),
+        state=InnerState(params=THETA, local=LocalState.zeros(MODEL)),
+        root=state_root(THETA),
         samples=round_samples(1),
-        model=MODEL,
-        inner=SPEC.inner,
-        codec=SPEC.codec,
-        round_=Round(1),
-        initial_root=state_root(THETA),
     )
+    work = train_round(start, Arithmetic.of(SPEC))
     scales = scale_of(work.payload, {})
     before, after = Evaluator(MODEL).score(THETA, work.payload, scales, 0.2, SAMPLES)
     assert after < before

@@ -17,10 +17,11 @@ from protocol.spec import InnerSpec
 from tests.specs import MODEL, SPEC
 from tests.training.samples import SMALL, round_samples, same_bits
 from training.aggregate import aggregate
+from training.arithmetic import Arithmetic
 from training.codec import decode_payload
 from training.errors import TrainingDiverged
 from training.flat_model import FlatModel
-from training.inner import RoundWork, train_round
+from training.inner import InnerState, RoundStart, RoundWork, train_round
 from training.local_state import LocalState
 from training.parameters import Parameters, initial_parameters
 from training.roots import local_root, state_root, zero_local_root
@@ -29,25 +30,34 @@ THETA = initial_parameters(MODEL)
 LONG = replace(SPEC.inner, steps=5, trace_every=2)
 
 
+def start_of(
+    params: Parameters = THETA, local: LocalState | None = None, *, seed: int = 1, steps: int = 2
+) -> RoundStart:
+    samples = round_samples(seed)
+    return RoundStart(
+        round=Round(1),
+        state=InnerState(params=params, local=local or LocalState.zeros(MODEL)),
+        root=state_root(params),
+        samples=np.concatenate([samples] * -(-steps // len(samples)))[:steps],
+    )
+
+
+def arithmetic(inner: InnerSpec = SPEC.inner, **compute: object) -> Arithmetic:
+    changed = replace(SPEC.compute, **compute)  # type: ignore[arg-type]  # fields of any type, by name
+    return Arithmetic(model=MODEL, inner=inner, codec=SMALL, compute=changed)
+
+
 def work(
     params: Parameters = THETA,
     local: LocalState | None = None,
     *,
     seed: int = 1,
     inner: InnerSpec = SPEC.inner,
+    **compute: object,
 ) -> RoundWork:
-    samples = round_samples(seed)
-    repeats = -(-inner.steps // len(samples))
-    return train_round(
-        params=params,
-        local=local or LocalState.zeros(MODEL),
-        samples=np.concatenate([samples] * repeats)[: inner.steps],
-        model=MODEL,
-        inner=inner,
-        codec=SMALL,
-        round_=Round(1),
-        initial_root=state_root(params),
-    )
+    """A round of some steps, with fields of the compute spec changed."""
+    start = start_of(params, local, seed=seed, steps=inner.steps)
+    return train_round(start, arithmetic(inner, **compute))
 
 
 def same_work(a: RoundWork, b: RoundWork) -> bool:
@@ -193,13 +203,4 @@ def test_train_round__wrong_samples__raises_value_error() -> None:
     good = round_samples(1)
     for samples in (good[:1], good[:, :, :-1], good.astype(np.int32), good + MODEL.vocab_size):
         with pytest.raises(ValueError, match=r"samples|vocabulary"):
-            train_round(
-                params=THETA,
-                local=LocalState.zeros(MODEL),
-                samples=samples,  # type: ignore[arg-type]
-                model=MODEL,
-                inner=SPEC.inner,
-                codec=SMALL,
-                round_=Round(1),
-                initial_root=state_root(THETA),
-            )
+            train_round(replace(start_of(), samples=samples), arithmetic())  # type: ignore[arg-type]

@@ -13,10 +13,11 @@ from protocol.spec import InnerSpec, ModelSpec
 from tests.specs import MODEL, SPEC
 from training import aggregate as rules
 from training.aggregate import aggregate
+from training.arithmetic import Arithmetic
 from training.codec import Payload, decode_payload, encode
 from training.dataset import TokenDataset
 from training.evaluate import Evaluator
-from training.inner import train_round
+from training.inner import InnerState, RoundStart, train_round
 from training.local_state import LocalState
 from training.parameters import initial_parameters, shapes
 from training.prepare import prepare_dataset
@@ -27,6 +28,7 @@ LLAMA: ModelSpec = replace(
     MODEL, vocab_size=384, hidden_size=32, intermediate_size=80, layers=1, context=32
 )
 INNER: InnerSpec = replace(SPEC.inner, steps=5, batch=4, learning_rate="0.01")
+ARITHMETIC = Arithmetic(model=LLAMA, inner=INNER, codec=SPEC.codec, compute=SPEC.compute)
 MINERS, ROUNDS = 3, 12
 
 
@@ -57,16 +59,14 @@ def heldout_losses(dataset: TokenDataset, loud: float = 0.0, rounds: int = ROUND
         payloads: list[Payload] = []
         for miner in range(MINERS):
             chosen = rng.integers(0, dataset.train_samples, INNER.steps * INNER.batch)
-            work = train_round(
-                params=theta,
-                local=local[miner],
-                samples=dataset.samples(chosen.tolist()).reshape(INNER.steps, INNER.batch, -1),
-                model=LLAMA,
-                inner=INNER,
-                codec=SPEC.codec,
-                round_=Round(round_ + 1),
-                initial_root=state_root(theta),
+            samples = dataset.samples(chosen.tolist())
+            start = RoundStart(
+                round=Round(round_ + 1),
+                state=InnerState(params=theta, local=local[miner]),
+                root=state_root(theta),
+                samples=samples.reshape(INNER.steps, INNER.batch, -1),
             )
+            work = train_round(start, ARITHMETIC)
             local[miner] = work.local_out
             payloads.append(decode_payload(work.payload.to_bytes(), LLAMA, SPEC.codec))
         if loud:

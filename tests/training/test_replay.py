@@ -11,12 +11,11 @@ from protocol.ids import Round
 from protocol.schedule import ScheduleSpec
 from tests.specs import MODEL, SPEC
 from tests.training.samples import SMALL, round_samples, same_bits
-from training.inner import InnerState, RoundWork, train_round
+from training.arithmetic import Arithmetic
+from training.inner import InnerState, RoundStart, RoundWork, train_round
 from training.local_state import LocalState
 from training.parameters import initial_parameters
 from training.replay import (
-    Arithmetic,
-    RoundStart,
     encode_from,
     replay,
     step_from,
@@ -30,21 +29,12 @@ SCHEDULE = ScheduleSpec(warmup=12, decay_from=12, decay_to=20, shape="cosine", f
 INNER = replace(SPEC.inner, steps=5, trace_every=2, schedule=SCHEDULE)
 ROUND = Round(3)
 TAKEN = 10
-ARITHMETIC = Arithmetic(model=MODEL, inner=INNER, codec=SMALL)
+ARITHMETIC = Arithmetic(model=MODEL, inner=INNER, codec=SMALL, compute=SPEC.compute)
 SAMPLES = np.concatenate([round_samples(1)] * 3)[: INNER.steps]
 
 
 def miner_round(local: LocalState) -> RoundWork:
-    return train_round(
-        params=THETA,
-        local=local,
-        samples=SAMPLES,
-        model=MODEL,
-        inner=INNER,
-        codec=SMALL,
-        round_=ROUND,
-        initial_root=state_root(THETA),
-    )
+    return train_round(start(local), ARITHMETIC)
 
 
 def start(local: LocalState) -> RoundStart:

@@ -1,6 +1,6 @@
-"""The codec's hot loops in C, built on first use with whatever compiler is there, and their typed doors.
+"""The hot loops of codec and optimiser in C, built on first use with whatever compiler is there, and their typed doors.
 
-The same bits on every processor (codec.c and select.c say why); a processor without AVX-512 or AVX2 is only slower. The library is
+The same bits on every processor (their sources say why); a processor without AVX-512 or AVX2 is only slower. The library is
 built once and kept under a name that holds the source's digest, so that another version is never loaded by mistake.
 """
 
@@ -54,6 +54,8 @@ def _loaded(path: Path) -> ctypes.CDLL:
     library.syn_unpack_memory.restype = ctypes.c_int64
     library.syn_add.restype = None
     library.syn_canonical.restype = None
+    library.syn_squares.restype = ctypes.c_double
+    library.syn_adamw.restype = None
     return library
 
 
@@ -188,6 +190,54 @@ def unpack(data: bytes, layout: ChunkLayout) -> Update:
     if failed:
         raise PayloadError("the coded stream is no update of this model")
     return indices, codes, scales, ratios
+
+
+class AdamWStep(ctypes.Structure):
+    """The numbers of one step of AdamW, as kernels/adamw.c takes them, rounded to fp32."""
+
+    _fields_ = tuple(
+        (name, ctypes.c_float)
+        for name in (
+            "scale",
+            "keep",
+            "beta1",
+            "rest1",
+            "beta2",
+            "rest2",
+            "rate",
+            "root",
+            "epsilon",
+        )
+    )
+
+
+def squares(values: NDArray[np.float32]) -> float:
+    """The sum of squares in fp64, in a fixed order: 16 lanes, element i in lane i % 16, then the lanes in pairs."""
+    total: float = _library().syn_squares(_pointer(_fp32(values)), ctypes.c_int64(values.size))
+    return total
+
+
+def adamw(
+    theta: NDArray[np.float32],
+    m: NDArray[np.float32],
+    v: NDArray[np.float32],
+    gradient: NDArray[np.float32],
+    step: AdamWStep,
+) -> None:
+    """One step on arrays of one size, in place: scaled gradient, decayed theta, both moments, corrected update."""
+    if not theta.size == m.size == v.size == gradient.size:
+        raise ValueError("theta, moments and gradient differ in size")
+    _library().syn_adamw(
+        *(_pointer(_fp32(array)) for array in (theta, m, v, gradient)),
+        ctypes.c_int64(theta.size),
+        ctypes.byref(step),
+    )
+
+
+def _fp32(array: NDArray[np.float32]) -> NDArray[np.float32]:
+    if array.dtype != np.float32:
+        raise ValueError(f"expected float32, got {array.dtype}")
+    return array
 
 
 def _checked(flat: NDArray[np.float32], layout: ChunkLayout) -> NDArray[np.float32]:
