@@ -96,6 +96,7 @@ class Miner:
         self._answerer = Answerer(node)
         self._others: tuple[Payload, ...] = ()
         self._missed = Round(0)
+        self._read_for = Round(0)
         self._refused: set[Round] = set()
         self._defender = Defender(node)
 
@@ -103,11 +104,12 @@ class Miner:
         """Works until cancelled, or until everything up to `last_epoch` is claimed."""
         try:
             async with asyncio.TaskGroup() as group:
-                defence = group.create_task(self._defend())
+                beside = [group.create_task(self._defend()), group.create_task(self._foresee())]
                 while not await self._is_done():
                     await self._work()
                     await self._node.wait()
-                defence.cancel()
+                for task in beside:
+                    task.cancel()
         finally:
             self.close()
 
@@ -116,14 +118,24 @@ class Miner:
         self._defender.close()
 
     async def step(self) -> None:
-        """Both loops' work once, as far as there is something to do now."""
+        """All loops' work once, as far as there is something to do now."""
         await self._work()
+        await self._read_ahead()
         await self._defender.work()
 
     async def _defend(self) -> None:
         """Beside the work, which takes longer than a game waits for an answer."""
         while True:
             await self._defender.work()
+            await self._node.wait()
+
+    async def _foresee(self) -> None:
+        """Beside the work, which waits for the round's outcome."""
+        while True:
+            try:
+                await self._read_ahead()
+            except Retryable as error:
+                logger.debug("no sample is read ahead: %s", error)
             await self._node.wait()
 
     async def _work(self) -> None:
@@ -154,13 +166,21 @@ class Miner:
                     self._publish(round_)
                 case Step.WAIT:
                     self._say_if_missed(facts)
-        self._read_ahead(Round(self._node.follower.head + 1))
 
-    def _read_ahead(self, round_: Round) -> None:
-        """Has the samples of the round to come read, once its beacon is drawn: the model is not agreed yet."""
-        beacon = self._node.chain.beacon(round_, Purpose.ASSIGNMENT)
+    async def _read_ahead(self) -> None:
+        """Has the next round's samples read once its beacon is drawn, while the round before is still being concluded.
+
+        Asks the contract: the node's own view of the chain stands still meanwhile. A beacon that a reorganisation
+        takes back costs a reading and no more.
+        """
+        chain, round_ = self._node.chain, Round(self._node.follower.head + 1)
+        opens = chain.clock.beacon_opens_after(round_, Purpose.ASSIGNMENT)
+        if round_ == self._read_for or chain.time <= opens:
+            return
+        beacon = await chain.contracts.epochs.beacon(round_, Purpose.ASSIGNMENT)
         if beacon is not None:
             self._prefetch.begin(self._assigned(round_, beacon))
+            self._read_for = round_
 
     def _assigned(self, round_: Round, beacon: Hash32) -> tuple[int, ...]:
         """Indices of our samples, in training order."""
@@ -198,6 +218,8 @@ class Miner:
         beacon = node.chain.beacon(round_, Purpose.ASSIGNMENT)
         if beacon is None:
             return
+        assigned = self._assigned(round_, beacon)
+        self._prefetch.begin(assigned)
         carried, local = await asyncio.to_thread(self._local_state, await self._carried())
         start = Start(
             round=round_,
@@ -207,7 +229,7 @@ class Miner:
             local=local,
             local_from=carried.round if carried else Round(0),
             local_root=carried.root if carried else self._zero_root,
-            assigned=self._assigned(round_, beacon),
+            assigned=assigned,
             others=self._others,
         )
         logger.info("round %d: training", round_)

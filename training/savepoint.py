@@ -9,6 +9,7 @@ It gets that name after its bytes are on disk, so a kill at any instruction leav
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
 import os
 import tempfile
@@ -16,10 +17,11 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors.numpy import load, save_file
+from safetensors.numpy import load_file
 
 from protocol.ids import Hash32
 from protocol.spec import ModelSpec
@@ -33,6 +35,7 @@ _DRAFT = ".draft-"
 _KEPT = 2
 _TRACE_LEAF = 64
 _PARTS = ("p", "m", "v")
+_KINDS = {"<f4": "F32", "<f8": "F64", "|u1": "U8", "<i8": "I64"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,9 +113,9 @@ class Savepoints:
         descriptor, name = tempfile.mkstemp(prefix=_DRAFT, dir=self._folder)
         draft = Path(name)
         try:
-            with os.fdopen(descriptor, "rb") as file:
-                save_file(_tensors(progress), draft)
-                digest = hashlib.file_digest(file, "sha256").hexdigest()
+            with os.fdopen(descriptor, "wb") as file:
+                digest = _write_tensors(file, _tensors(progress))
+                file.flush()
                 os.fsync(file.fileno())
             draft.replace(self._folder / _name(inputs, len(progress.losses), digest))
         except BaseException:
@@ -149,12 +152,35 @@ def _tensors(progress: Progress) -> dict[str, NDArray[np.generic]]:
     return tensors
 
 
+def _write_tensors(file: IO[bytes], tensors: dict[str, NDArray[np.generic]]) -> str:
+    """Writes safetensors out of the arrays' own memory; returns the digest of all bytes.
+
+    The library would copy the whole model twice for it.
+    """
+    header: dict[str, dict[str, object]] = {}
+    end = 0
+    for name, array in tensors.items():
+        begin, end = end, end + array.nbytes
+        kind = _KINDS[array.dtype.str]
+        header[name] = {"dtype": kind, "shape": array.shape, "data_offsets": [begin, end]}
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    digest = hashlib.sha256()
+    parts: list[bytes | memoryview] = [len(text).to_bytes(8, "little"), text]
+    parts += [array.data for array in tensors.values()]
+    for part in parts:
+        digest.update(part)
+        file.write(part)
+    return digest.hexdigest()
+
+
 def _read(path: Path, model: ModelSpec, start: LocalState) -> Progress:
     """Raises OSError or ValueError unless the file is whole."""
-    data = path.read_bytes()
-    if not path.stem.endswith(hashlib.sha256(data).hexdigest()):
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    if not path.stem.endswith(digest):
         raise ValueError("its bytes are not those that were written")
-    tensors = load(data)
+    tensors = load_file(path)
     losses, trace, step = (tensors.pop(name) for name in ("losses", "trace", "step"))
     expected: dict[str, Shape] = {
         f"{part}.{name}": shape for part in _PARTS for name, shape in shapes(model).items()

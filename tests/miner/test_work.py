@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import logging
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
+from miner.behaviour import Behaviour
 from miner.work import Work
 from protocol.hashing import sha256
 from protocol.merkle import MerkleTree, leaf_hash, merkle_root, verify_proof
@@ -12,6 +17,7 @@ from tests.bench import BEACON, ROUND, RUN, Desk, desk_over
 from tests.subnet.stepped import key_named
 from training.dataset import TokenDataset
 from training.roots import zero_local_root
+from training.savepoint import Savepoints
 
 MINER, KEY = key_named("miner").address, key_named("operator")
 
@@ -100,3 +106,23 @@ def test_work__trace_root__covers_the_trace_that_is_served(work: Work) -> None:
     leaves = [data[i : i + 64] for i in range(0, len(data), 64)]
     assert merkle_root([leaf_hash(leaf) for leaf in leaves]) == work.submission.trace_root
     assert len(set(leaves)) == len(leaves), "every step changed something"
+
+
+def test_work__cut_off__is_taken_up_from_a_savepoint_to_the_same_submission(
+    desk: Desk, work: Work, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    savepoints = Savepoints(tmp_path, every_s=0)
+    bench = replace(desk.bench(MINER), savepoints=savepoints)
+    start = desk.start(MINER)
+    bench.train(start, start.assigned)
+    assert any(tmp_path.iterdir()), "a round leaves its savepoints until it is signed"
+    with caplog.at_level(logging.INFO):
+        (again,) = Behaviour().work(bench, start)
+    assert f"going on after {desk.spec.inner.steps - 1} steps" in caplog.text
+    assert (again.submission, again.blobs) == (work.submission, work.blobs)
+
+
+def test_work__checkpointed_activations__give_the_same_submission(desk: Desk, work: Work) -> None:
+    bench = replace(desk.bench(MINER), checkpoint_activations=True)
+    (again,) = Behaviour().work(bench, desk.start(MINER))
+    assert (again.submission, again.blobs) == (work.submission, work.blobs)

@@ -146,3 +146,28 @@ def test_model_spec__shape_that_no_model_has__is_rejected(
 def test_codec_spec__k_outside_a_chunk__is_rejected(k: int) -> None:
     with pytest.raises(Rejected, match=r"codec\.k is not"):
         replace(SPEC.codec, k=k)
+
+
+@pytest.mark.parametrize(
+    ("changes", "what"),
+    [
+        ({"mode": "exact"}, "unknown compute mode"),
+        ({"dtype": "float16"}, "unknown compute dtype"),
+        ({"threads": 0}, "threads is not positive"),
+        ({"micro_batch": 0}, "micro_batch is not positive"),
+    ],
+)
+def test_compute_spec__way_to_compute_that_there_is_not__is_rejected(
+    changes: dict[str, object], what: str
+) -> None:
+    with pytest.raises(Rejected, match=what):
+        replace(SPEC.compute, **changes)  # type: ignore[arg-type]  # fields by name
+
+
+def test_spec__micro_batches_that_leave_a_rest__are_rejected() -> None:
+    assert SPEC.inner.batch == 4
+    for micro_batch in (1, 2, 4):
+        replace(SPEC, compute=replace(SPEC.compute, micro_batch=micro_batch))
+    for micro_batch in (3, 8):
+        with pytest.raises(Rejected, match="micro_batch does not divide"):
+            replace(SPEC, compute=replace(SPEC.compute, micro_batch=micro_batch))

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import logging
+import threading
+from collections.abc import Iterable
 from pathlib import Path
+from unittest.mock import AsyncMock, patch
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from ledger.contracts.registry import Role
 from ledger.errors import FixableRevert
@@ -255,3 +259,35 @@ async def test_subnet__full__refuses_another_miner_until_one_leaves(
         await net.assert_paid(leaver, stayer)
         net.assert_agreement()
         await net.assert_balanced()
+
+
+async def test_miner__waiting_for_the_outcome__reads_its_next_samples_ahead(
+    stepped_anvil: Anvil, tmp_path: Path, text: TokenDataset
+) -> None:
+    read: list[bool] = []
+    samples = TokenDataset.samples
+
+    def note(dataset: TokenDataset, indices: Iterable[int]) -> NDArray[np.int64]:
+        if dataset is miner.open_node.dataset:
+            read.append(threading.current_thread().name.startswith("prefetch"))
+        return samples(dataset, indices)
+
+    async with subnet(stepped_anvil, tmp_path, text) as net:
+        miner = net.miners[0]
+        async for moment in net.moments():
+            with net.asleep(*([miner] if moment is Moment.APPLY else [])):
+                await net.work(2 if moment is Moment.PUBLISH else 1)
+        moments = net.moments()
+        assert await anext(moments) is Moment.TRAIN
+        follower = miner.open_node.follower
+        with patch.object(TokenDataset, "samples", note):
+            with patch.object(follower, "advance", AsyncMock(return_value=None)):
+                await net.work(2, mining=True)
+                assert miner.head == 1
+            assert read == [True], "once, and before it has the model"
+            await net.work()
+            assert miner.head == 2
+            assert read == [True], "it trained on what it had read"
+        async for moment in moments:
+            await net.work(2 if moment is Moment.PUBLISH else 1)
+        assert miner.owner in await accepted(net, Round(2))

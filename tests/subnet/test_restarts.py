@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
@@ -20,11 +22,13 @@ from ledger.event_types import (
     WeightsRevealed,
 )
 from node.node import Node
-from protocol.ids import Epoch, Round
+from node.replayer import Replayer
+from protocol.ids import Epoch, Hash32, Round
 from tests.chain import Anvil
 from tests.subnet.kills import Killed, When, killed_at
 from tests.subnet.stepped import FUNDS, Member, Moment, Subnet, subnet
 from training.dataset import TokenDataset
+from training.savepoint import Progress, Savepoints
 
 
 @dataclass(frozen=True)
@@ -157,6 +161,40 @@ async def test_miner__dies_once_a_round__is_accepted_in_every_round(
             assert (record.accepted, record.strikes) == (round_, 0), how
         await assert_nothing_doubled(net, victim)
         await net.assert_balanced()
+
+
+@pytest.mark.parametrize("when", [BEFORE, AFTER])
+async def test_miner__dies_amid_its_inner_steps__goes_on_and_signs_what_it_would_have(
+    stepped_anvil: Anvil,
+    tmp_path: Path,
+    text: TokenDataset,
+    when: When,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with subnet(stepped_anvil, tmp_path, text, validators=1, rounds_per_epoch=LONG) as net:
+        victim, node = net.miners[0], net.validators[0].open_node
+        await net.run_round()
+
+        def third(saved: Savepoints, _: Hash32, progress: Progress) -> bool:
+            return saved._folder.is_relative_to(victim.folder) and len(progress.losses) == 3
+
+        with patch.object(Savepoints, "is_due", True), caplog.at_level(logging.INFO):
+            death = Death(Moment.TRAIN, lambda _: Savepoints, "save", when, third)
+            round_ = await run_round_with_death(net, victim, death)
+        assert caplog.text.count("going on after") == 1
+        assert f"going on after {2 if when is BEFORE else 3} steps" in caplog.text
+        for member in net.miners:
+            assert list((member.folder / "savepoints").iterdir()) == [], "gone once it is signed"
+        (publication,) = node.exchange.versions(round_)[victim.owner].values()
+        submission = publication.signed.submission
+        replayer = Replayer(node)
+        again = await replayer.replay(await replayer.start_of(submission))
+        replayer.close()
+        assert again.trace_root(trace_every=net.run_file.spec.inner.trace_every) == (
+            submission.trace_root
+        )
+        assert again.encoded.payload.root() == submission.payload_root
+        await assert_nothing_doubled(net, victim)
 
 
 async def test_validator__dies_once_a_round__attests_once_and_scores_like_the_others(

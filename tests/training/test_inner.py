@@ -22,6 +22,7 @@ from training.codec import decode_payload
 from training.errors import TrainingDiverged
 from training.flat_model import FlatModel
 from training.inner import InnerState, RoundStart, RoundWork, train_round
+from training.layout import flat_layout
 from training.local_state import LocalState
 from training.parameters import Parameters, initial_parameters
 from training.roots import local_root, state_root, zero_local_root
@@ -153,6 +154,32 @@ def test_train_round__gradient__is_that_of_the_mean_loss() -> None:
     for name, gradient in zip(names, gradients, strict=True):
         assert np.allclose(found.local_out.m[name], 0.1 * gradient.numpy(), rtol=1e-4, atol=1e-8)
     assert found.mean_loss == pytest.approx(loss.item(), rel=1e-6)
+
+
+def test_train_round__checkpointed_activations__give_the_same_bits() -> None:
+    for changes in ({}, {"dtype": "bfloat16"}, {"micro_batch": 2}):
+        plain = train_round(start_of(), arithmetic(**changes))
+        frugal = train_round(start_of(), arithmetic(**changes), checkpoint_activations=True)
+        assert same_work(plain, frugal)
+
+
+@pytest.mark.parametrize("micro_batch", [1, 2])
+def test_train_round__micro_batches__come_close_to_the_whole_batch(micro_batch: int) -> None:
+    whole, parts = work(), work(micro_batch=micro_batch)
+    assert parts.trace_leaves[1] != whole.trace_leaves[1], "the grouping changes bits"
+    assert parts.mean_loss == pytest.approx(whole.mean_loss, rel=1e-6)
+    for name, m in whole.local_out.m.items():
+        assert np.allclose(parts.local_out.m[name], m, rtol=1e-4, atol=1e-7)
+
+
+def test_train_round__bfloat16__repeats_and_comes_close_to_fp32() -> None:
+    exact, rounded = work(), work(dtype="bfloat16")
+    assert same_work(rounded, work(dtype="bfloat16"))
+    assert rounded.mean_loss != exact.mean_loss
+    assert rounded.mean_loss == pytest.approx(exact.mean_loss, rel=1e-3)
+    ours, theirs = (flat_layout(MODEL).flatten(w.local_out.m) for w in (exact, rounded))
+    assert np.linalg.norm(ours - theirs) < 0.05 * np.linalg.norm(ours)
+    assert all(array.dtype == np.float32 for array in rounded.local_out.m.values())
 
 
 def test_train_round__state_with_undefined_loss__raises_training_diverged() -> None:

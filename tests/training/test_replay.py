@@ -86,3 +86,16 @@ def test_encode_from__the_final_state__is_what_was_sent() -> None:
 def test_trace_of__every_nth_step__and_the_last(steps: int, every: int, shown: list[int]) -> None:
     leaves = tuple(bytes([step]) * 64 for step in range(steps + 1))
     assert trace_of(leaves, b"end", trace_every=every) == (*(leaves[i] for i in shown), b"end")
+
+
+@pytest.mark.parametrize("changes", [{"dtype": "bfloat16"}, {"micro_batch": 2}])
+def test_replay__a_run_in_another_arithmetic__has_the_miners_trace(
+    changes: dict[str, object],
+) -> None:
+    compute = replace(SPEC.compute, **changes)  # type: ignore[arg-type]  # fields by name
+    other = replace(ARITHMETIC, compute=compute)
+    work = train_round(start(CARRIED), other)
+    again = replay(start(CARRIED), other)
+    shown = trace_of(again.leaves, again.encoded.leaf(), trace_every=INNER.trace_every)
+    assert shown == work.trace_leaves
+    assert work.trace_leaves != miner_round(CARRIED).trace_leaves
