@@ -105,8 +105,11 @@ class Savepoints:
 
     def clear(self) -> None:
         """Drops all: the round is signed."""
-        for path in self._files():
-            path.unlink(missing_ok=True)
+        try:
+            for path in self._files():
+                path.unlink(missing_ok=True)
+        except OSError as error:
+            logger.warning("old savepoints stay: %s", error.strerror or error)
 
     def _write(self, inputs: Hash32, progress: Progress) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)

@@ -87,7 +87,8 @@ def measured_spec(genesis_time: int) -> RunSpec:
         pause_most_s=400_000,
         pause_every_s=40_000_000,
     )
-    return replace(spec, chain=chain, inner=inner)
+    compute = replace(spec.compute, micro_batch=1)
+    return replace(spec, chain=chain, inner=inner, compute=compute)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

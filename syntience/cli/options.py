@@ -156,7 +156,7 @@ CheckpointActivationsOption = Annotated[
     bool,
     typer.Option(
         "--checkpoint-activations",
-        help="Train with less memory, and about a third slower; the result is the same.",
+        help="Train with less memory, and slower; the result is the same.",
     ),
 ]
 AuditsOption = Annotated[

@@ -43,7 +43,9 @@ def _owner(world: World, outbox: Outbox) -> Owner:
 
 def _changed(spec: RunSpec) -> RunSpec:
     inner = replace(spec.inner, steps=2 * spec.inner.steps, batch=spec.inner.batch // 2)
-    return replace(spec, inner=inner, chain=replace(spec.chain, steps=inner.steps))
+    compute = replace(spec.compute, micro_batch=inner.batch)
+    chain = replace(spec.chain, steps=inner.steps)
+    return replace(spec, inner=inner, compute=compute, chain=chain)
 
 
 async def test_pause__by_the_governor_alone__and_anyone_ends_it_when_it_has_lasted(

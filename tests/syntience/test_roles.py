@@ -10,7 +10,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from miner.settings import TrainingSettings
 from syntience.cli.app import run
+from syntience.roles import Job, Trade, _part
 from tests.chain import start_anvil
 from tests.ports import free_port
 from tests.specs import tokens
@@ -131,3 +133,28 @@ def test_role__everything_there__is_ready_and_stops_on_sigterm(town: Town, role:
             assert "needs a bond of 5 to prove a fraud" not in process.log.read_text()
         assert process.stop() == 143
     assert "Traceback" not in process.log.read_text()
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ([], TrainingSettings()),
+        (
+            ["--save-every", "0", "--checkpoint-activations"],
+            TrainingSettings(save_every_s=0, checkpoint_activations=True),
+        ),
+    ],
+)
+def test_miner_run__training_options__reach_the_miner(
+    monkeypatch: pytest.MonkeyPatch, options: list[str], expected: TrainingSettings
+) -> None:
+    jobs: list[TrainingSettings] = []
+    monkeypatch.setattr(
+        "syntience.cli.miner.run_job", lambda *_, training, **__: jobs.append(training)
+    )
+    assert run(["miner", "run", *options]) == 0
+    assert jobs == [expected]
+    made: list[TrainingSettings] = []
+    monkeypatch.setattr("miner.miner.Miner", lambda *_, training, **__: made.append(training))
+    _part(Job(trade=Trade.MINER, training=expected)).start(None)  # type: ignore[arg-type]
+    assert made == [expected]

@@ -38,6 +38,7 @@ def small_spec(folder: Path, chain: ChainParams = CHAIN) -> RunSpec:
         model=model,
         data=data,
         inner=inner,
+        compute=replace(SPEC.compute, micro_batch=1),
         chain=replace(
             chain,
             samples_per_round=_STEPS * _BATCH,
