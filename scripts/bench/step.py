@@ -159,9 +159,10 @@ def _around(model: ModelSpec) -> Iterator[Figure]:
     """What a round adds to its steps: trace leaves, the encode, savepoints; in parts of a step, and of a round's steps."""
     name, loop = _name(model), _loop(model)
     batch = torch.from_numpy(_tokens(model)[0])
-    step = min(_seconds(partial(loop.step, batch)) for _ in range(WARM + 3))
-    leaf = min(_seconds(loop.leaf) for _ in range(3))
-    encode = min(_seconds(partial(_encode, loop)) for _ in range(3))
+    step, leaf, encode = (
+        min(_seconds(work, clock=time.process_time) for _ in range(WARM + 3))
+        for work in (partial(loop.step, batch), loop.leaf, partial(_encode, loop))
+    )
     with tempfile.TemporaryDirectory() as folder:
         saved, progress = Savepoints(Path(folder), every_s=0), loop.progress([0.0], [bytes(64)])
         save = min(_seconds(partial(saved.save, ZERO32, progress)) for _ in range(3))
