@@ -44,6 +44,8 @@ def test_derive_spec__other_data_and_numbers__everything_follows(data: Path) -> 
         ("chain.train_s=soon", "whole number"),
         ("inner.learning_rate=fast", "not a decimal"),
         ("inner.batch=1000000", "fewer training samples"),
+        ("compute.dtype=float16", "unknown compute dtype"),
+        ("compute.micro_batch=3", "micro_batch does not divide"),
     ],
 )
 def test_derive_spec__wrong_change__says_so(data: Path, change: str, message: str) -> None:
