@@ -13,9 +13,10 @@ from protocol.schedule import ScheduleSpec
 from protocol.spec import CodecSpec
 from tests.specs import MODEL, SPEC
 from tests.training.samples import CODECS, SMALL, random_tensors, round_samples
+from training.arithmetic import Arithmetic
 from training.codec import encode
 from training.figures import compression_error
-from training.inner import RoundWork, train_round
+from training.inner import InnerState, RoundStart, RoundWork, train_round
 from training.local_state import LocalState
 from training.parameters import Parameters, initial_parameters, zeros
 from training.roots import state_root
@@ -26,14 +27,13 @@ WARMUP = replace(SPEC.inner, schedule=ScheduleSpec(warmup=8))
 
 def trained(round_: int, local: LocalState | None = None) -> RoundWork:
     return train_round(
-        params=THETA,
-        local=local or LocalState.zeros(MODEL),
-        samples=round_samples(round_),
-        model=MODEL,
-        inner=WARMUP,
-        codec=SMALL,
-        round_=Round(round_),
-        initial_root=state_root(THETA),
+        RoundStart(
+            round=Round(round_),
+            state=InnerState(params=THETA, local=local or LocalState.zeros(MODEL)),
+            root=state_root(THETA),
+            samples=round_samples(round_),
+        ),
+        Arithmetic(model=MODEL, inner=WARMUP, codec=SMALL, compute=SPEC.compute),
     )
 
 
