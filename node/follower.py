@@ -27,6 +27,7 @@ from protocol.runfile import RunFile
 from protocol.submission import Publication, Submission
 from training.aggregate import aggregate
 from training.codec import Payload
+from training.outer import OuterStep
 from training.parameters import Parameters, initial_parameters
 from training.roots import state_root
 
@@ -120,8 +121,8 @@ class Follower:
         chosen = [payloads[facts.miners[slot]] for slot in outcome.selected]
         before = params = self.params
         if chosen:
-            alpha = self._spec.outer.alpha_at(outcome.round)
-            params = await asyncio.to_thread(aggregate, before, chosen, alpha)
+            step = OuterStep.of(self._spec.outer, outcome.round)
+            params = await asyncio.to_thread(aggregate, before, chosen, step)
         root = await asyncio.to_thread(state_root, params)
         self._take(Round(self.head + 1), root, params)
         await asyncio.to_thread(self._checkpoints.save, self.head, root, params)

@@ -7,15 +7,13 @@ once; no function of the system's library takes part.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import Context, Decimal, InvalidOperation, localcontext
+from decimal import Decimal, InvalidOperation
 from fractions import Fraction
-from functools import lru_cache
 
+from protocol.cosine import cosine
 from protocol.errors import Rejected
 
 SHAPES = ("linear", "cosine")
-_PI = Decimal("3.1415926535897932384626433832795028841971693993751")
-_DIGITS = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +62,7 @@ class ScheduleSpec:
         if place >= self.decay_to:
             return Fraction(0)
         way = Fraction(place - self.decay_from, self.decay_to - self.decay_from)
-        return 1 - way if self.shape == "linear" else (1 + _cosine(way)) / 2
+        return 1 - way if self.shape == "linear" else (1 + cosine(way)) / 2
 
 
 def _decimal(text: str) -> Decimal:
@@ -75,19 +73,6 @@ def _decimal(text: str) -> Decimal:
     if not value.is_finite():
         raise Rejected(f"schedule: not a decimal number: {text!r}")
     return value
-
-
-@lru_cache(maxsize=4096)
-def _cosine(halves: Fraction) -> Fraction:
-    """Cosine of `halves` of pi, by its series; `decimal` rounds alike everywhere."""
-    with localcontext(Context(prec=_DIGITS + 10)):
-        angle = _PI * halves.numerator / halves.denominator
-        term, total, n = Decimal(1), Decimal(1), 0
-        while abs(term) > Decimal(10) ** -(_DIGITS + 5):
-            n += 2
-            term *= -angle * angle / (n * (n - 1))
-            total += term
-        return Fraction(round(total, _DIGITS))
 
 
 CONSTANT = ScheduleSpec()

@@ -17,6 +17,10 @@ from protocol.merkle import depth_of
 from protocol.schedule import ScheduleSpec
 
 SPEC_VERSION = 1
+OUTER_RULES = ("sparseloco", "demo")
+TRANSFORMS = ("none", "dct")
+_NAMES = ("rule", "transform")
+"""Fields that are text and no decimal."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,29 +209,42 @@ class InnerSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodecSpec:
-    """Top `k` of every `chunk` values at `bits` bits, error feedback decayed by `feedback`."""
+    """Top `k` of every `chunk` values at `bits` bits, error feedback decayed by `feedback`.
+
+    `transform`: what the values are that are sent: ``none``, the tensor's own; ``dct``, of matrices the coefficients of
+    each chunk's cosine transform (DeMo, arXiv 2411.19870).
+    """
 
     version: int
     chunk: int
     k: int
     bits: int
     feedback: str
+    transform: str
 
     def __post_init__(self) -> None:
         _check(0 < self.k <= self.chunk, "codec.k is not between 1 and chunk")
+        _check_choice("codec.transform", self.transform, TRANSFORMS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OuterSpec:
-    """theta <- theta - alpha * mean of the selected; `newcomer_slots` of `top_g` need no weight.
+    """How the model moves: theta <- theta - alpha * direction; `newcomer_slots` of `top_g` need no weight.
 
-    `schedule`: of alpha, by round.
+    Attributes:
+        rule: what the selected updates make of the direction: ``sparseloco``, their mean (arXiv 2508.15706); ``demo``, the
+            sign of their sum, each coordinate for itself (arXiv 2411.19870), with an alpha that is a step of a weight.
+        schedule: of alpha, by round.
     """
 
+    rule: str
     alpha: str
     top_g: int
     newcomer_slots: int
     schedule: ScheduleSpec
+
+    def __post_init__(self) -> None:
+        _check_choice("outer.rule", self.rule, OUTER_RULES)
 
     def alpha_at(self, round_: Round) -> float:
         """The outer step of a round."""
@@ -374,6 +391,10 @@ def _check(holds: bool, otherwise: str) -> None:
         raise Rejected(f"run spec: {otherwise}")
 
 
+def _check_choice(field: str, value: str, known: tuple[str, ...]) -> None:
+    _check(value in known, f"{field} {value!r} is none of {', '.join(known)}")
+
+
 def _check_tolerance(value: str) -> None:
     """A whole step is 1; who may differ by as much need not do it."""
     try:
@@ -385,7 +406,7 @@ def _check_tolerance(value: str) -> None:
 
 def _check_decimals(part: object) -> None:
     for name, value in record.to_json(part).items():
-        if isinstance(value, str):
+        if isinstance(value, str) and name not in _NAMES:
             try:
                 finite = Decimal(value).is_finite()
             except InvalidOperation:

@@ -137,8 +137,8 @@ SPEC = RunSpec(
         trace_every=1,
         schedule=CONSTANT,
     ),
-    codec=CodecSpec(version=2, chunk=4096, k=64, bits=2, feedback="0.95"),
-    outer=OuterSpec(alpha="1", top_g=15, newcomer_slots=3, schedule=CONSTANT),
+    codec=CodecSpec(version=2, chunk=4096, k=64, bits=2, feedback="0.95", transform="none"),
+    outer=OuterSpec(rule="sparseloco", alpha="1", top_g=15, newcomer_slots=3, schedule=CONSTANT),
     scoring=ScoringSpec(
         beta_fraction="0.2",
         mu_gamma="0.95",

@@ -5,6 +5,9 @@ tensor, and for each chunk the scale and the assignment of least squared error. 
 there, so a level spent on it would carry no information. Error feedback subtracts what the receivers will decode, never the
 exact values.
 
+All of this is about what is sent: a tensor's own values, or coefficients of them (`training.transform`). `encode` and `dense` speak
+of the tensor's values.
+
 One update has two forms. Its *canonical* bytes are what is hashed, chunk after chunk (one Merkle leaf each): k ascending 12-bit
 indices, then k codes (bit 0 sign, the others level), each field packed from the low bit up and padded with zero bits to a byte,
 then the scale as fp32 little-endian and the ratio in a byte. A chunk of zeros has scale +0, ratio 0, codes 0 and the indices
@@ -27,7 +30,7 @@ from numpy.typing import NDArray
 from protocol import canonical, record
 from protocol.ids import Hash32
 from protocol.spec import CodecSpec, ModelSpec
-from training import kernels
+from training import kernels, transform
 from training.errors import PayloadError
 from training.kernels import Update
 from training.layout import (
@@ -88,7 +91,7 @@ class Payload:
 
     @property
     def positions(self) -> NDArray[np.int64]:
-        """(E,) where each entry lies in the flat vector; no position twice."""
+        """(E,) where what was sent lies in the flat vector; no position twice."""
         return self.layout.positions(self.indices)
 
     @property
@@ -100,14 +103,14 @@ class Payload:
 
     @property
     def values(self) -> NDArray[np.float32]:
-        """(E,) the decoded values: one fp32 product each."""
+        """(E,) what was sent, decoded: one fp32 product each."""
         level = self.units.astype(np.float32) / np.float32(LEVEL_UNIT)
         signed = np.where(self.codes & 1, -level, level)
         values: NDArray[np.float32] = self.scales[self.layout.chunk_of_entry] * signed
         return values
 
     def dense(self) -> Parameters:
-        """The decoded update, zeros where nothing was sent."""
+        """The decoded update of every tensor."""
         return self.layout.flat.split(self.dense_flat())
 
     def dense_flat(self) -> NDArray[np.float32]:
@@ -115,7 +118,14 @@ class Payload:
         flat = np.zeros(self.layout.flat.size, np.float32)
         ones = np.ones(self.layout.chunks, np.float32)
         kernels.add(flat, self.layout, self.update, ones, np.float32(0.0))
-        return flat
+        return transform.values(flat, self.layout)
+
+    def take_from(self, flat: NDArray[np.float32]) -> None:
+        """Subtracts the decoded update, in place: what is left is error feedback."""
+        if self.layout.transform == "none":
+            flat[self.positions] -= self.values
+        else:
+            flat -= self.dense_flat()
 
     def to_bytes(self) -> bytes:
         """The transport bytes: header, then the coded stream."""
@@ -160,7 +170,8 @@ def encode(accumulated: Parameters, model: ModelSpec, codec: CodecSpec) -> Paylo
 def encode_flat(flat: NDArray[np.float32], model: ModelSpec, codec: CodecSpec) -> Payload:
     """`encode` for values that already lie in one flat vector."""
     layout = chunk_layout(model, codec)
-    return payload_of(kernels.encode(flat, layout), model, codec)
+    sent = transform.coefficients(flat, layout)
+    return payload_of(kernels.encode(sent, layout), model, codec)
 
 
 def payload_of(update: Update, model: ModelSpec, codec: CodecSpec) -> Payload:

@@ -14,6 +14,7 @@ from training.codec import Payload
 from training.dataset import TokenDataset
 from training.flat_model import FlatModel
 from training.model import token_losses
+from training.outer import OuterStep
 from training.parameters import Parameters
 
 # Fixed, because the grouping of samples may change a kernel and so a bit.
@@ -47,27 +48,26 @@ class Evaluator:
         params: Parameters,
         payload: Payload,
         scales: Scales,
-        step_fraction: float,
+        step: OuterStep,
         samples: NDArray[np.int64],
     ) -> float:
-        """The loss at theta - step_fraction * scaled update."""
-        return self.loss(apply_update(params, payload, scales, step_fraction), samples)
+        """The loss after `step` against the scaled update alone."""
+        return self.loss(apply_update(params, payload, scales, step), samples)
 
     def score(
         self,
         params: Parameters,
         payload: Payload,
         scales: Scales,
-        step_fraction: float,
+        step: OuterStep,
         samples: NDArray[np.int64],
     ) -> tuple[float, float]:
-        """Losses (before, after) a step of beta = step_fraction = c * alpha along the update as the aggregate would scale it.
+        """Losses (before, after) a step, usually of beta = c * alpha, against the update as the aggregate would scale it.
 
         For many peers on the same samples call `loss` once and `loss_after` for each.
         """
-        return self.loss(params, samples), self.loss_after(
-            params, payload, scales, step_fraction, samples
-        )
+        after = self.loss_after(params, payload, scales, step, samples)
+        return self.loss(params, samples), after
 
     def heldout_loss(self, params: Parameters, dataset: TokenDataset, limit: int = 256) -> float:
         """Loss on the first `limit` samples of the held-out split, which nobody is ever assigned."""

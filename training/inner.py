@@ -276,7 +276,7 @@ def _compress(
     moved = layout.flatten(params) - flat.theta.numpy()
     accumulated = np.float32(float(codec.feedback)) * layout.flatten(local.e) + moved
     payload = encode_flat(accumulated, model, codec)
-    accumulated[payload.positions] -= payload.values
+    payload.take_from(accumulated)
     local_out = LocalState(
         m=layout.split(optimizer.m.numpy()),
         v=layout.split(optimizer.v.numpy()),

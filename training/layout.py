@@ -39,7 +39,7 @@ RATIOS = 16
 CHUNK = np.dtype(
     [
         ("start", "<i8"),  # of its first value in the flat vector
-        ("stride", "<i8"),  # from one of its rows to the next
+        ("stride", "<i8"),  # from one of its rows to the next; 0 for a piece of a vector
         ("rows", "<i4"),
         ("cols", "<i4"),
         ("k", "<i4"),
@@ -87,6 +87,7 @@ class ChunkLayout:
 
     flat: FlatLayout
     bits: int
+    transform: str
     table: NDArray[np.void]
     sizes: NDArray[np.int64]
     entry_starts: NDArray[np.int64]
@@ -191,6 +192,7 @@ def cut(flat: FlatLayout, codec: CodecSpec) -> ChunkLayout:
     return ChunkLayout(
         flat=flat,
         bits=codec.bits,
+        transform=codec.transform,
         table=table,
         sizes=table["rows"].astype(np.int64) * table["cols"],
         entry_starts=np.concatenate([[0], np.cumsum(kept)]),

@@ -1,7 +1,7 @@
 """The primary evaluation of a round: losses before and after each sampled peer's update.
 
-What is scored is the update exactly as the aggregate would apply it: scaled per tensor by the
-median norm of the selected. Arithmetic only; whom to evaluate, and on what, was drawn before.
+What is scored is the update exactly as the aggregate would apply it alone: scaled per tensor by the
+median norm of the selected, then by the run's outer rule. Arithmetic only; whom to evaluate, and on what, was drawn before.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from training.aggregate import median_norms, scale_of
 from training.codec import Payload
 from training.dataset import TokenDataset
 from training.evaluate import Evaluator
+from training.outer import OuterStep
 from training.parameters import Parameters
 
 
@@ -52,7 +53,7 @@ class Examiner:
 
     def examine(self, exam: Exam) -> tuple[Evaluation, ...]:
         """Evaluates every peer, in the order given."""
-        step = self._beta_fraction * self._outer.alpha_at(exam.round)
+        step = OuterStep.of(self._outer, exam.round, fraction=self._beta_fraction)
         medians = median_norms([exam.payloads[miner] for miner in exam.selected])
         random = self._dataset.samples(exam.random)
         random_before = self._evaluator.loss(exam.params, random)

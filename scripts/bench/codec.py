@@ -33,12 +33,13 @@ from training.dataset import TokenDataset
 from training.inner import InnerState, RoundStart, train_round
 from training.layout import ChunkLayout, FlatLayout, cut
 from training.local_state import LocalState
+from training.outer import OuterStep
 from training.parameters import initial_parameters, parameter_count
 from training.prepare import prepare_dataset
 from training.roots import state_root
 from training.threads import pin_threads
 
-CODEC = CodecSpec(version=2, chunk=4096, k=64, bits=2, feedback="0.95")
+CODEC = CodecSpec(version=2, chunk=4096, k=64, bits=2, feedback="0.95", transform="none")
 MODEL = ModelSpec(
     vocab_size=1024,
     hidden_size=160,
@@ -65,7 +66,7 @@ INNER = InnerSpec(
     schedule=CONSTANT,
 )
 COMPUTE = ComputeSpec(mode="native", dtype="float32", threads=1, micro_batch=8, tolerance="0.05")
-ALPHA = 1.0
+STEP = OuterStep(rule="sparseloco", size=1.0)
 WORKERS, ROUNDS, WARM = 2, 8, 3
 
 
@@ -141,7 +142,7 @@ def _pseudo_gradients(text: Path | None) -> list[tuple[NDArray[np.float32], Payl
                     # What is left of the feedback and what was sent are together what was compressed.
                     flat = done.payload.layout.flat.flatten(done.local_out.e)
                     sent.append((flat + done.payload.dense_flat(), done.payload))
-            params = aggregate(params, payloads, ALPHA)
+            params = aggregate(params, payloads, STEP)
             print(f"  round {round_ + 1}: loss {sum(losses) / WORKERS:.3f}", flush=True)
     return sent
 

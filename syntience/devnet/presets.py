@@ -32,7 +32,7 @@ from protocol.spec import (
 TOKEN_CAP = Units(1_000_000_000 * UNITS_PER_TOKEN)
 GENESIS_ALLOCATION = Units(100_000_000 * UNITS_PER_TOKEN)
 STAKE_FACTOR = 2
-CODEC = CodecSpec(version=2, chunk=4096, k=64, bits=2, feedback="0.95")
+CODEC = CodecSpec(version=2, chunk=4096, k=64, bits=2, feedback="0.95", transform="none")
 """Everybody stakes so many minimums: a fixed penalty must not cost an honest node its slot."""
 MOST_MINERS = 64
 _VOID_MOST_S = 40
@@ -221,7 +221,9 @@ def build_spec(
         data=data,
         inner=inner,
         codec=CODEC,
-        outer=OuterSpec(alpha="1.25", top_g=15, newcomer_slots=3, schedule=CONSTANT),
+        outer=OuterSpec(
+            rule="sparseloco", alpha="1.25", top_g=15, newcomer_slots=3, schedule=CONSTANT
+        ),
         scoring=ScoringSpec(
             beta_fraction="0.2",
             # A run is short, and its first rounds are noisy: a model that only learns which words are frequent

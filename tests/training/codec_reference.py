@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tests.training.transform_reference import slow_transform
 from training.codec import LEVEL_UNIT, MAX_SCALE, MIN_SCALE, RATIOS
 from training.layout import HEADER_BYTES, ChunkLayout
 
@@ -127,7 +128,9 @@ class SlowUpdate:
 
 
 def slow_encode(flat: NDArray[np.float32], layout: ChunkLayout) -> SlowUpdate:
-    """The whole of `kernels.encode`."""
+    """The whole of `codec.encode_flat`."""
+    if layout.transform == "dct":
+        flat = slow_transform(flat, layout, inverse=False)
     made = SlowUpdate([], [], [], [])
     for first, last in layout.tensor_chunks.values():
         kept = []

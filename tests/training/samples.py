@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from protocol.spec import CodecSpec, ModelSpec
 from tests.specs import MODEL, SPEC
 from training.codec import Payload, encode
+from training.outer import OuterStep
 from training.parameters import Parameters, shapes
 
 FULL = SPEC.codec
 SMALL = replace(FULL, chunk=64, k=3)  # several full chunks a tensor, and short ones
+DCT = replace(SMALL, transform="dct")
+MEAN = OuterStep(rule="sparseloco", size=1.0)
+SIGN = OuterStep(rule="demo", size=0.01)
 CODECS = (
     FULL,
     SMALL,
+    DCT,
+    replace(FULL, transform="dct"),
     replace(FULL, chunk=100, k=100),
     replace(FULL, chunk=9, k=1),
     replace(SMALL, bits=1),
@@ -53,3 +62,16 @@ def round_samples(seed: int) -> NDArray[np.int64]:
 def same_bits(a: Parameters, b: Parameters) -> bool:
     """Equality of bytes, so that -0 and +0 differ."""
     return a.keys() == b.keys() and all(a[name].tobytes() == b[name].tobytes() for name in a)
+
+
+@contextmanager
+def torch_settings(threads: int, flush: bool) -> Iterator[None]:
+    """Meanwhile torch has so many threads, and the processor flushes subnormal numbers to zero or not."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    torch.set_flush_denormal(flush)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+        torch.set_flush_denormal(False)

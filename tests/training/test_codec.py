@@ -25,8 +25,8 @@ from tests.training.codec_reference import (
     slow_leaf,
     slow_top,
 )
-from tests.training.samples import CODECS, FULL, SMALL, random_payload, random_tensors
-from training import kernels
+from tests.training.samples import CODECS, DCT, FULL, SMALL, random_payload, random_tensors
+from training import kernels, transform
 from training.codec import (
     MAX_SCALE,
     MIN_SCALE,
@@ -48,7 +48,8 @@ TINY = replace(
     MODEL, vocab_size=70, hidden_size=16, intermediate_size=36, layers=1, heads=2, kv_heads=1
 )
 FLAT = flat_layout(TINY)
-finite = st.floats(width=32, allow_nan=False, allow_infinity=False)
+# A coefficient may be 64 times the largest value of its tile, and must be finite too.
+finite = st.floats(-(2.0**120), 2.0**120, width=32)
 codecs = st.sampled_from(CODECS)
 
 
@@ -164,7 +165,8 @@ def test_values__any_payload__are_sign_level_and_scale(seed: int, codec: CodecSp
         assert value == float(np.float32(payload.scales[chunk]) * np.float32(sign * level))
     flat = np.zeros(FLAT.size, np.float32)
     flat[payload.positions] = payload.values
-    assert flat.tobytes() == (payload.dense_flat() + np.float32(0.0)).tobytes()
+    dense = transform.values(flat, payload.layout)
+    assert dense.tobytes() == (payload.dense_flat() + np.float32(0.0)).tobytes()
 
 
 @given(st.integers(0, 50), codecs, st.integers(0, 2**32 - 1))
@@ -249,11 +251,43 @@ def test_scaled__any_factor__is_a_payload_with_the_nearest_scales(
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-def test_encode__not_finite__raises_training_diverged(bad: float) -> None:
-    tensors = random_tensors(1, model=TINY)
-    tensors["model.norm.weight"][3] = bad
-    with pytest.raises(TrainingDiverged):
-        encode(tensors, TINY, SMALL)
+@pytest.mark.parametrize("codec", [SMALL, DCT])
+def test_encode__not_finite__raises_training_diverged(bad: float, codec: CodecSpec) -> None:
+    for name in ("model.norm.weight", "model.embed_tokens.weight"):
+        tensors = random_tensors(1, model=TINY)
+        tensors[name].reshape(-1)[3] = bad
+        with pytest.raises(TrainingDiverged):
+            encode(tensors, TINY, codec)
+
+
+@given(st.integers(0, 50), codecs)
+def test_take_from__what_was_encoded__leaves_the_rest(seed: int, codec: CodecSpec) -> None:
+    flat = np.random.default_rng(seed).standard_normal(FLAT.size).astype(np.float32)
+    payload, left = encode_flat(flat, TINY, codec), flat.copy()
+    payload.take_from(left)
+    assert left.tobytes() == (flat - payload.dense_flat()).tobytes()
+    assert np.linalg.norm(left) < np.linalg.norm(flat)
+
+
+def test_fingerprint__another_transform__is_another_codec() -> None:
+    with pytest.raises(PayloadError, match="another model or codec"):
+        decode_payload(small_payload(1).to_bytes(), TINY, DCT)
+
+
+def test_encode__a_wave_through_a_tile__is_one_coefficient() -> None:
+    """What the transform is for: top-k of the values keeps k of them, of the coefficients the whole wave."""
+    tensors = zeros(TINY)
+    wave = np.cos(np.pi * 3 * (2 * np.arange(16) + 1) / 32).astype(np.float32)
+    tensors["model.embed_tokens.weight"] += wave
+    kept = {}
+    for kind in ("none", "dct"):
+        payload = encode(tensors, TINY, replace(FULL, transform=kind, k=1))
+        sent = payload.dense()["model.embed_tokens.weight"]
+        kept[kind] = float(
+            np.linalg.norm(sent) / np.linalg.norm(tensors["model.embed_tokens.weight"])
+        )
+    assert kept["none"] < 0.1
+    assert kept["dct"] == pytest.approx(1.0, abs=0.02)
 
 
 @given(

@@ -12,7 +12,7 @@ import torch
 
 from protocol.ids import Round
 from tests.specs import MODEL, SPEC
-from tests.training.samples import random_payload, random_tensors, round_samples
+from tests.training.samples import MEAN, random_payload, random_tensors, round_samples
 from tests.training.test_prepare import prepared
 from training.aggregate import apply_update, scale_of
 from training.arithmetic import Arithmetic
@@ -26,6 +26,7 @@ from training.parameters import initial_parameters, zeros
 from training.roots import state_root
 
 THETA = initial_parameters(MODEL)
+PART = replace(MEAN, size=0.2)
 SAMPLES = np.concatenate([round_samples(seed).reshape(-1, MODEL.context + 1) for seed in range(5)])
 
 
@@ -55,22 +56,22 @@ def test_score__honest_update__lowers_the_loss() -> None:
     )
     work = train_round(start, Arithmetic.of(SPEC))
     scales = scale_of(work.payload, {})
-    before, after = Evaluator(MODEL).score(THETA, work.payload, scales, 0.2, SAMPLES)
+    before, after = Evaluator(MODEL).score(THETA, work.payload, scales, PART, SAMPLES)
     assert after < before
     assert before == Evaluator(MODEL).loss(THETA, SAMPLES)
-    stepped = apply_update(THETA, work.payload, scales, 0.2)
+    stepped = apply_update(THETA, work.payload, scales, PART)
     assert after == Evaluator(MODEL).loss(stepped, SAMPLES)
 
 
 def test_score__zero_update__changes_nothing() -> None:
     zero = encode(zeros(MODEL), MODEL, SPEC.codec)
-    before, after = Evaluator(MODEL).score(THETA, zero, scale_of(zero, {}), 1.0, SAMPLES)
+    before, after = Evaluator(MODEL).score(THETA, zero, scale_of(zero, {}), MEAN, SAMPLES)
     assert before == after
 
 
 def test_loss_after__absurd_update__is_never_nan() -> None:
     loud = random_payload(1, 1e30)
-    after = Evaluator(MODEL).loss_after(THETA, loud, scale_of(loud, {}), 1.0, SAMPLES)
+    after = Evaluator(MODEL).loss_after(THETA, loud, scale_of(loud, {}), MEAN, SAMPLES)
     assert not math.isnan(after)
     broken = {name: array * np.float32(np.nan) for name, array in THETA.items()}
     assert Evaluator(MODEL).loss(broken, SAMPLES) == math.inf

@@ -13,9 +13,9 @@ import torch
 
 from protocol.ids import Round
 from protocol.merkle import leaf_hash, merkle_root
-from protocol.spec import InnerSpec
+from protocol.spec import CodecSpec, InnerSpec
 from tests.specs import MODEL, SPEC
-from tests.training.samples import SMALL, round_samples, same_bits
+from tests.training.samples import DCT, MEAN, SMALL, round_samples, same_bits
 from training.aggregate import aggregate
 from training.arithmetic import Arithmetic
 from training.codec import decode_payload
@@ -54,11 +54,12 @@ def work(
     *,
     seed: int = 1,
     inner: InnerSpec = SPEC.inner,
+    codec: CodecSpec = SMALL,
     **compute: object,
 ) -> RoundWork:
     """A round of some steps, with fields of the compute spec changed."""
     start = start_of(params, local, seed=seed, steps=inner.steps)
-    return train_round(start, arithmetic(inner, **compute))
+    return train_round(start, replace(arithmetic(inner, **compute), codec=codec))
 
 
 def same_work(a: RoundWork, b: RoundWork) -> bool:
@@ -115,16 +116,17 @@ def test_train_round__local_chain__continues_identically_from_its_blob() -> None
         kept = a.local_out
         restored = LocalState.from_blob(b.local_out.to_blob(), MODEL)
         assert local_root(restored) == b.local_out_root
-        theta = aggregate(theta, [a.payload], 1.0)
+        theta = aggregate(theta, [a.payload], MEAN)
     assert kept.step == 4 * SPEC.inner.steps
 
 
-def test_train_round__feedback__holds_what_was_not_sent() -> None:
+@pytest.mark.parametrize("codec", [SMALL, DCT])
+def test_train_round__feedback__holds_what_was_not_sent(codec: CodecSpec) -> None:
     """a = feedback * e + (start - end) = sent + e', whatever start and end were."""
-    first = work()
-    second = work(THETA, first.local_out, seed=2)
+    first = work(codec=codec)
+    second = work(THETA, first.local_out, seed=2, codec=codec)
     no_feedback = replace(first.local_out, e=LocalState.zeros(MODEL).e)
-    without = work(THETA, no_feedback, seed=2)
+    without = work(THETA, no_feedback, seed=2, codec=codec)
     for name, e in first.local_out.e.items():
         moved = without.payload.dense()[name] + without.local_out.e[name]
         accumulated = second.payload.dense()[name] + second.local_out.e[name]
@@ -136,7 +138,7 @@ def test_train_round__some_rounds__loss_falls() -> None:
     for round_ in range(25):
         found = work(theta, local, seed=round_)
         losses.append(found.mean_loss)
-        local, theta = found.local_out, aggregate(theta, [found.payload], 1.0)
+        local, theta = found.local_out, aggregate(theta, [found.payload], MEAN)
     assert losses[-1] < 0.85 * losses[0]
 
 

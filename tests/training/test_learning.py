@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from protocol.ids import Round
-from protocol.spec import InnerSpec, ModelSpec
+from protocol.spec import CodecSpec, InnerSpec, ModelSpec
 from tests.specs import MODEL, SPEC
+from tests.training.samples import MEAN
 from training import aggregate as rules
 from training.aggregate import aggregate
 from training.arithmetic import Arithmetic
@@ -19,6 +20,7 @@ from training.dataset import TokenDataset
 from training.evaluate import Evaluator
 from training.inner import InnerState, RoundStart, train_round
 from training.local_state import LocalState
+from training.outer import OuterStep
 from training.parameters import initial_parameters, shapes
 from training.prepare import prepare_dataset
 from training.roots import state_root
@@ -49,7 +51,14 @@ def noise(seed: int, loudness: float) -> Payload:
     return encode(values, LLAMA, SPEC.codec)
 
 
-def heldout_losses(dataset: TokenDataset, loud: float = 0.0, rounds: int = ROUNDS) -> list[float]:
+def heldout_losses(
+    dataset: TokenDataset,
+    *,
+    codec: CodecSpec = SPEC.codec,
+    step: OuterStep = MEAN,
+    loud: float = 0.0,
+    rounds: int = ROUNDS,
+) -> list[float]:
     """Held-out loss before the first and after each round; `loud` adds a peer that sends noise."""
     rng, evaluator = np.random.default_rng(0), Evaluator(LLAMA)
     theta = initial_parameters(LLAMA)
@@ -66,12 +75,12 @@ def heldout_losses(dataset: TokenDataset, loud: float = 0.0, rounds: int = ROUND
                 root=state_root(theta),
                 samples=samples.reshape(INNER.steps, INNER.batch, -1),
             )
-            work = train_round(start, ARITHMETIC)
+            work = train_round(start, replace(ARITHMETIC, codec=codec))
             local[miner] = work.local_out
-            payloads.append(decode_payload(work.payload.to_bytes(), LLAMA, SPEC.codec))
+            payloads.append(decode_payload(work.payload.to_bytes(), LLAMA, codec))
         if loud:
             payloads.append(noise(round_, loud))
-        theta = aggregate(theta, payloads, 1.0)
+        theta = aggregate(theta, payloads, step)
         losses.append(evaluator.heldout_loss(theta, dataset))
     return losses
 
@@ -79,6 +88,17 @@ def heldout_losses(dataset: TokenDataset, loud: float = 0.0, rounds: int = ROUND
 def test_rounds__honest_miners__heldout_loss_falls(dataset: TokenDataset) -> None:
     losses = heldout_losses(dataset)
     assert losses[0] == pytest.approx(np.log(LLAMA.vocab_size), abs=0.05)
+    assert losses[-1] < 0.87 * losses[0]
+
+
+def test_rounds__signs_of_cosine_coefficients__heldout_loss_falls(dataset: TokenDataset) -> None:
+    codec = replace(SPEC.codec, transform="dct", feedback="0.999")
+    losses = heldout_losses(dataset, codec=codec, step=OuterStep(rule="demo", size=0.01))
+    assert losses[-1] < 0.87 * losses[0]
+
+
+def test_rounds__cosine_transform_and_mean__heldout_loss_falls(dataset: TokenDataset) -> None:
+    losses = heldout_losses(dataset, codec=replace(SPEC.codec, transform="dct"))
     assert losses[-1] < 0.87 * losses[0]
 
 

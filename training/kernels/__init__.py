@@ -56,6 +56,7 @@ def _loaded(path: Path) -> ctypes.CDLL:
     library.syn_canonical.restype = None
     library.syn_squares.restype = ctypes.c_double
     library.syn_adamw.restype = None
+    library.syn_transform.restype = None
     return library
 
 
@@ -123,6 +124,23 @@ def add(
         _pointer(ratios),
         _pointer(factors),
         ctypes.c_float(float(floor)),
+    )
+
+
+def transform(
+    flat: NDArray[np.float32],
+    layout: ChunkLayout,
+    bases: NDArray[np.float64],
+    *,
+    inverse: bool,
+) -> None:
+    """The cosine transform of every matrix's tiles, in place, by the `bases` of `training.transform`."""
+    _library().syn_transform(
+        _pointer(_checked(flat, layout)),
+        _pointer(layout.table),
+        ctypes.c_int64(layout.chunks),
+        _pointer(bases),
+        ctypes.c_int(inverse),
     )
 
 

@@ -22,8 +22,8 @@ from pathlib import Path
 from protocol.errors import OperatorError
 
 _FOLDER = Path(__file__).parent
-_SOURCES = (_FOLDER / "adamw.c", _FOLDER / "codec.c", _FOLDER / "select.c")
-_HEADERS = (_FOLDER / "clones.h", _FOLDER / "select.h")
+_SOURCES = tuple(_FOLDER / name for name in ("adamw.c", "codec.c", "select.c", "transform.c"))
+_HEADERS = tuple(_FOLDER / name for name in ("chunk.h", "clones.h", "select.h"))
 # Without errno a square root is one instruction; its bits are IEEE's in any case.
 _FLAGS = (
     "-std=gnu11",

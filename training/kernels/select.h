@@ -1,4 +1,4 @@
-// Chunks, and the choice of the k largest magnitudes of each.
+// The choice of the k largest magnitudes of each chunk.
 
 #ifndef SYNTIENCE_SELECT_H
 #define SYNTIENCE_SELECT_H
@@ -7,16 +7,9 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { MAX_CHUNK = 4096, VECTOR_LANES = 16, CACHED_CHUNKS = 512 };
+#include "chunk.h"
 
-// One chunk: `rows` rows of `cols` consecutive values, `stride` apart, of which k are kept.
-typedef struct {
-    int64_t start;
-    int64_t stride;
-    int32_t rows;
-    int32_t cols;
-    int32_t k;
-} Chunk;
+enum { VECTOR_LANES = 16, CACHED_CHUNKS = 512 };
 
 static inline uint32_t bits_of(float value) {
     uint32_t bits;
