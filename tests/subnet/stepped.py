@@ -39,7 +39,7 @@ from protocol.clock import RoundClock
 from protocol.hashing import keccak256
 from protocol.ids import Address, Epoch, Hash32, Round, Slot, Units
 from protocol.runfile import RunFile
-from protocol.spec import RunSpec
+from protocol.spec import CodecSpec, OuterSpec, RunSpec
 from protocol.submission import operator_consent_digest
 from scoring.book import ScoreBook
 from tests.chain import Anvil, start_anvil
@@ -529,6 +529,8 @@ async def subnet(
     rogues: Sequence[str] = (),
     disputes: bool = False,
     outbox: OutboxSettings = FAST,
+    codec: CodecSpec = CODEC,
+    outer: OuterSpec = SPEC.outer,
     **chain: int,
 ) -> AsyncIterator[Subnet]:
     """A fresh run whose members are registered, open and waiting for genesis.
@@ -541,6 +543,7 @@ async def subnet(
         rogues: kinds of validators and hunters that cheat, on top; named like the miners.
         disputes: whether the hunters open games about work that they can't reproduce.
         outbox: how all members watch their transactions.
+        codec, outer: parts of the spec.
         **chain: parameters that differ from `CLOCK` and `tests.specs`.
     """
     async with AsyncExitStack() as stack:
@@ -551,7 +554,8 @@ async def subnet(
         deployers_box = await stack.enter_async_context(
             await Outbox.open(folder / "deployer.db", connection, deployer, settings=FAST)
         )
-        spec = subnet_spec(dataset, genesis_time=anvil.time() + 1_000, **chain)
+        genesis_time = anvil.time() + 1_000
+        spec = subnet_spec(dataset, codec=codec, outer=outer, genesis_time=genesis_time, **chain)
         run_file = await deploy(
             connection,
             deployers_box,
@@ -592,8 +596,14 @@ async def subnet(
             await net.close(*net.members)
 
 
-def subnet_spec(dataset: TokenDataset, **chain: int) -> RunSpec:
-    """The spec of a stepped subnet over a data set."""
+def subnet_spec(
+    dataset: TokenDataset,
+    *,
+    codec: CodecSpec = CODEC,
+    outer: OuterSpec = SPEC.outer,
+    **chain: int,
+) -> RunSpec:
+    """The spec of a stepped subnet over a data set; `chain`: parameters that differ."""
     params = replace(
         SPEC.chain,
         **{**CLOCK, **chain},  # type: ignore[arg-type]  # seconds, blocks and amounts alike
@@ -603,7 +613,7 @@ def subnet_spec(dataset: TokenDataset, **chain: int) -> RunSpec:
         dataset_depth=dataset.depth,
         dataset_root=dataset.root,
         genesis_root=state_root(initial_parameters(MODEL_SPEC)),
-        codec_chunk=CODEC.chunk,
+        codec_chunk=codec.chunk,
     )
     return replace(
         SPEC,
@@ -611,7 +621,8 @@ def subnet_spec(dataset: TokenDataset, **chain: int) -> RunSpec:
         model=MODEL_SPEC,
         data=dataset.spec,
         inner=replace(INNER, trace_every=params.trace_every),
-        codec=CODEC,
+        codec=codec,
+        outer=outer,
         scoring=replace(SPEC.scoring, rand_samples=128),
     )
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
+
+import numpy as np
 
 from ledger.event_types import Attested, Claimed, Committed, Slashed
 from protocol.beacon import Purpose
 from protocol.ids import Round
 from tests.chain import Anvil
-from tests.specs import some_hash
-from tests.subnet.stepped import STAKE, Moment, Subnet, subnet
+from tests.specs import SPEC, some_hash
+from tests.subnet.stepped import CODEC, STAKE, Moment, Subnet, subnet
 from training.dataset import TokenDataset
 
 
@@ -53,6 +57,37 @@ async def test_subnet__two_epochs__pays_everybody_and_balances(
         await net.assert_paid(*net.validators)
         assert net.failed_transactions() == []
         await assert_nobody_penalised(net)
+        await net.assert_balanced()
+
+
+async def test_subnet__signs_of_cosine_coefficients__everybody_agrees_on_every_root(
+    stepped_anvil: Anvil, tmp_path: Path, text: TokenDataset
+) -> None:
+    codec = replace(CODEC, transform="dct", feedback="0.999")
+    outer = replace(SPEC.outer, rule="demo", alpha="0.0078125")
+    kinds = ["honest", "honest", "zero"]
+    async with subnet(
+        stepped_anvil, tmp_path, text, miners=kinds, hunters=1, codec=codec, outer=outer
+    ) as net:
+        follower = net.validators[0].open_node.follower
+        models, roots = [follower.params], [net.assert_agreement()]
+        for _ in range(3):
+            await net.run_round()
+            models.append(follower.params)
+            roots.append(net.assert_agreement())
+        assert len(set(roots)) == 4, "every round moves the model"
+        assert [await net.final_root(Round(r)) for r in range(1, 4)] == roots[:3]
+        for before, after in pairwise(models):
+            for name, tensor in before.items():
+                steps = np.abs(after[name] - tensor) / np.float32(0.0078125)
+                assert np.allclose(steps, np.rint(steps), atol=1e-4), name
+                assert steps.max() <= 1 + 1e-4, "a weight moves by alpha or not at all"
+        book = net.book(net.validators[0])
+        scores = {member.name: book.score(member.owner).rating for member in net.miners}
+        assert min(scores["honest1"], scores["honest2"]) > scores["zero"]
+        assert net.heldout_loss(Round(3)) < net.heldout_loss(Round(1))
+        assert net.failed_transactions() == []
+        assert (await net.poll()).events(Slashed) == []
         await net.assert_balanced()
 
 
