@@ -4,16 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
+from typing import TypeAlias
 
 from protocol import canonical, record
 from protocol.canonical import Json
 from protocol.errors import OperatorError, Rejected
 from protocol.merkle import depth_of
-from protocol.spec import ModelSpec, RunSpec
+from protocol.spec import DataSpec, ModelSpec, RunSpec
 from training.dataset import TokenDataset
 from training.parameters import initial_parameters
 from training.roots import state_root
 from training.tokenizer import load_tokenizer, vocabulary_size
+
+Parts: TypeAlias = Mapping[str, dict[str, Json]]
+"""The fields of a spec's parts, by part."""
+
+_CHOOSE = "choose other values for --set"
+_DATA_SET = "the data set"
+FOLLOWS: Mapping[str, str] = MappingProxyType(
+    {
+        "data": _DATA_SET,
+        "chain.dataset_depth": _DATA_SET,
+        "chain.dataset_root": _DATA_SET,
+        "chain.train_samples": _DATA_SET,
+        "chain.genesis_root": "the model",
+        "chain.samples_per_round": "inner.steps and inner.batch",
+        "chain.steps": "inner.steps",
+        "chain.trace_every": "inner.trace_every",
+        "chain.codec_chunk": "codec.chunk",
+        "chain.codec_bits": "codec.bits",
+    }
+)
+"""Parts and fields that nobody sets, and what they follow from."""
 
 
 def derive_spec(template: RunSpec, *, data: Path, changes: Sequence[str]) -> RunSpec:
@@ -32,52 +55,95 @@ def derive_spec(template: RunSpec, *, data: Path, changes: Sequence[str]) -> Run
         OperatorError: a change of nothing that there is, or a spec that contradicts itself.
     """
     dataset = TokenDataset.open(data)
-    parts = {name: dict(value) for name, value in _parts(template).items()}
-    for change in changes:
-        _apply(parts, change)
-    parts["data"] = record.to_json(dataset.spec)
+    parts = parts_of(template)
+    fixed = {**FOLLOWS, "model.context": _DATA_SET, "model.vocab_size": _DATA_SET}
+    apply_changes(parts, changes, fixed=fixed)
+    parts["data"].update(record.to_json(dataset.spec))
     parts["model"]["context"] = dataset.spec.sample_tokens - 1
     parts["model"]["vocab_size"] = vocabulary_size(load_tokenizer(dataset))
+    return _whole(template, parts)
+
+
+def changed_spec(
+    template: RunSpec, changes: Sequence[str], *, fixed: Mapping[str, str] = FOLLOWS
+) -> RunSpec:
+    """A spec like the template, for the same data set; see `derive_spec`. `fixed`: as for `apply_changes`."""
+    parts = parts_of(template)
+    apply_changes(parts, changes, fixed=fixed)
+    return _whole(template, parts)
+
+
+def parts_of(spec: RunSpec) -> Parts:
+    """The parts of a spec, to be changed."""
+    return {
+        name: dict(value)
+        for name, value in record.to_json(spec).items()
+        if isinstance(value, Mapping)
+    }
+
+
+def apply_changes(
+    parts: Parts, changes: Sequence[str], *, fixed: Mapping[str, str] = FOLLOWS
+) -> None:
+    """Sets fields by ``part.field=value``.
+
+    Args:
+        parts: what is changed.
+        changes: one after the other.
+        fixed: parts and fields that can't be set, and what they follow from.
+
+    Raises:
+        OperatorError: there is no such field, it is fixed, or the value is of another kind.
+    """
+    for change in changes:
+        _apply(parts, change, fixed)
+
+
+def _whole(template: RunSpec, parts: Parts) -> RunSpec:
+    """The spec of these parts, with all that follows from them."""
     try:
+        data = record.from_json(DataSpec, parts["data"])
         model = record.from_json(ModelSpec, parts["model"])
         steps, batch = parts["inner"]["steps"], parts["inner"]["batch"]
         if not isinstance(steps, int) or not isinstance(batch, int):
             raise Rejected("inner.steps and inner.batch are whole numbers")
-        parts["chain"] |= {
-            "dataset_depth": depth_of(dataset.spec.total_samples),
-            "dataset_root": dataset.spec.dataset_root.hex(),
-            "genesis_root": state_root(initial_parameters(model)).hex(),
-            "samples_per_round": steps * batch,
-            "steps": steps,
-            "trace_every": parts["inner"]["trace_every"],
-            "codec_chunk": parts["codec"]["chunk"],
-            "codec_bits": parts["codec"]["bits"],
-            "train_samples": dataset.spec.train_samples,
-        }
+        parts["chain"].update(
+            {
+                "dataset_depth": depth_of(data.total_samples),
+                "dataset_root": data.dataset_root.hex(),
+                "samples_per_round": steps * batch,
+                "steps": steps,
+                "trace_every": parts["inner"]["trace_every"],
+                "codec_chunk": parts["codec"]["chunk"],
+                "codec_bits": parts["codec"]["bits"],
+                "train_samples": data.train_samples,
+            }
+        )
+        if model != template.model:  # it takes a while
+            parts["chain"]["genesis_root"] = state_root(initial_parameters(model)).hex()
         whole = {**record.to_json(template), **parts}
         return RunSpec.from_bytes(canonical.dumps(whole))
     except Rejected as error:
-        raise OperatorError(str(error), "choose other values for --set") from error
+        raise OperatorError(str(error), _CHOOSE) from error
 
 
-def _parts(spec: RunSpec) -> dict[str, Mapping[str, Json]]:
-    return {
-        name: value for name, value in record.to_json(spec).items() if isinstance(value, Mapping)
-    }
-
-
-def _apply(parts: Mapping[str, dict[str, Json]], change: str) -> None:
+def _apply(parts: Parts, change: str, fixed: Mapping[str, str]) -> None:
     path, equals, text = change.partition("=")
     *groups, name = path.split(".")
+    source = fixed.get(path) or fixed.get(groups[0] if groups else "")
+    if source:
+        raise OperatorError(f"{path} follows from {source}", "leave it out of --set")
     holder: Mapping[str, Json] = parts
     for group in groups:
         inside = holder.get(group)
         holder = inside if isinstance(inside, dict) else {}
     before = holder.get(name)
     if not equals or not isinstance(holder, dict) or before is None or isinstance(before, Mapping):
-        known = ", ".join(f"{each}.…" for each in parts)
+        fields = parts.get(groups[0]) if groups else None
+        known = ", ".join(fields or (f"{each}.…" for each in parts))
         raise OperatorError(
-            f"there is nothing to set by {change!r}", f"write part.field=value; parts are {known}"
+            f"there is nothing to set by {change!r}",
+            f"write part.field=value; {groups[0] + ' has' if fields else 'parts are'} {known}",
         )
     if isinstance(before, bool):
         holder[name] = text == "true"

@@ -52,6 +52,14 @@ def run(
             help="Your own text: txt, md, jsonl or parquet, file or folder.",
         ),
     ] = None,
+    changes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="PART.FIELD=VALUE",
+            help="Another value of the run's spec, such as outer.rule=demo; may be repeated.",
+        ),
+    ] = None,
     json: Annotated[
         Path | None, typer.Option("--json", metavar="FILE", help="Where to write the report.")
     ] = None,
@@ -107,6 +115,7 @@ def run(
         disputes=disputes,
         seed=seed,
         model=model,
+        changes=tuple(changes or ()),
         work=(work or cache_dir / "devnet").absolute(),
         data=data,
         keep=keep,

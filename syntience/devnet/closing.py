@@ -153,6 +153,7 @@ class Closer:
             "disputes": settings.disputes,
             "seed": settings.seed,
             "model": settings.model,
+            "set": list(settings.changes),
             "parameters": self.stage.parameters,
             "vocabulary": run_file.spec.model.vocab_size,
             "data": run_file.spec.data.name,

@@ -10,7 +10,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ledger.connection import Connection
@@ -19,6 +19,7 @@ from ledger.outbox import Outbox
 from protocol.ids import Epoch, Round
 from protocol.spec import RunSpec
 from syntience.anvil import HARD_FORK, HOST, Anvil, AnvilOptions
+from syntience.devnet.changes import FIXED, changed_preset
 from syntience.devnet.closing import Closer, Ending
 from syntience.devnet.commands import PASSWORD_FILE, Scene, how_to_go_on, process_of
 from syntience.devnet.disturber import Disturber
@@ -26,13 +27,14 @@ from syntience.devnet.launch import Founder, Founding, stake_of
 from syntience.devnet.performance import Performance
 from syntience.devnet.place import logging_to, run_folder, usable_cores
 from syntience.devnet.players import Player, cast_guest, cast_players, write_key_files
-from syntience.devnet.presets import Crowd, build_spec, preset_named
+from syntience.devnet.presets import Crowd, Preset, build_spec, preset_named
 from syntience.devnet.screen import empty_view
 from syntience.devnet.settings import DevnetSettings
 from syntience.devnet.stage import Stage, lead_s, set_stage
 from syntience.devnet.watch import Onlooker, open_reader
 from syntience.display import Display
 from syntience.files import require_writable, write_atomically
+from syntience.spec_file import changed_spec
 from syntience.supervisor import Supervisor
 from syntience.toolchain import find_anvil
 from transport.client import PeerClient
@@ -64,9 +66,10 @@ async def run_devnet(settings: DevnetSettings, *, cache_dir: Path, display: Disp
     for output in (settings.json, settings.svg):
         if output is not None:
             require_writable(output)
+    preset = changed_preset(preset_named(settings.model), settings.changes)
     with run_folder(settings.work, keep=settings.keep) as place:
         with logging_to(place.path / "devnet.log"):
-            ending = await _Devnet(settings, display, place.path).run(cache_dir)
+            ending = await _Devnet(settings, preset, display, place.path).run(cache_dir)
         place.keep = settings.keep or not ending.kept
     if settings.json is not None:
         ending.report.write(settings.json)
@@ -76,8 +79,11 @@ async def run_devnet(settings: DevnetSettings, *, cache_dir: Path, display: Disp
 class _Devnet:
     """One run in the making."""
 
-    def __init__(self, settings: DevnetSettings, display: Display, folder: Path) -> None:
+    def __init__(
+        self, settings: DevnetSettings, preset: Preset, display: Display, folder: Path
+    ) -> None:
         self._settings = settings
+        self._preset = preset
         self._display = display
         self._folder = folder
         self._began = time.monotonic()
@@ -88,13 +94,14 @@ class _Devnet:
         self._say("preparing the data set")
         stage = await asyncio.to_thread(
             set_stage,
-            preset_named(settings.model),
+            self._preset,
             seed=settings.seed,
             text=settings.data,
             cache_dir=cache_dir,
             work=settings.work,
         )
         players = cast_players(settings)
+        spec = self._spec(stage, len(players))
         guests = (cast_guest(players, seed=settings.seed),) if settings.keep else ()
         write_key_files((*players, *guests), self._folder, self._folder / PASSWORD_FILE)
         self._say("starting the chain")
@@ -112,7 +119,10 @@ class _Devnet:
                 connection, players, guests=guests, folder=self._folder, outbox=outbox
             )
             self._say("deploying the contracts")
-            founding = await founder.deploy(await self._spec(stage, connection, len(players)))
+            lead = lead_s(stage, processes=len(players), cores=self._cores)
+            genesis_time = (await connection.head()).time + lead
+            chain = replace(spec.chain, genesis_time=genesis_time)
+            founding = await founder.deploy(replace(spec, chain=chain))
             scene = self._scene(founding, anvil, stage)
             for player in players:
                 supervisor.start(process_of(player, scene))
@@ -151,21 +161,22 @@ class _Devnet:
             wall_s = time.monotonic() - self._began
             return await closer.close(onlooker.picture, wall_s=wall_s)
 
-    async def _spec(self, stage: Stage, connection: Connection, processes: int) -> RunSpec:
+    def _spec(self, stage: Stage, processes: int) -> RunSpec:
+        """All of it but the genesis time, which is the chain's."""
         crowd = Crowd(
             miners=self._settings.miners + len(self._settings.cheats),
             processes=processes,
             cores=self._cores,
         )
-        lead = lead_s(stage, processes=processes, cores=self._cores)
-        return build_spec(
+        spec = build_spec(
             stage.preset,
             crowd,
             data=stage.data,
             genesis_root=stage.genesis_root,
-            genesis_time=(await connection.head()).time + lead,
+            genesis_time=0,
             rounds_per_epoch=self._settings.rounds_per_epoch,
         )
+        return changed_spec(spec, self._settings.changes, fixed=FIXED)
 
     def _say(self, phase: str) -> None:
         elapsed_s = time.monotonic() - self._began

@@ -25,6 +25,7 @@ class DevnetSettings:
         disputes: whether the honest hunters open games about work that they can't reproduce.
         seed: fixes keys and the model's first weights.
         model: name of a preset.
+        changes: other values of the spec, ``part.field=value`` (see `syntience.devnet.changes`).
         data: the user's own text, None for the default one.
         work: where data sets are cached and runs have their folders.
         keep: leave the run's folder behind, with the chain's state.
@@ -44,6 +45,7 @@ class DevnetSettings:
     rogue_validators: tuple[str, ...] = ()
     rogue_hunters: tuple[str, ...] = ()
     disputes: bool = False
+    changes: tuple[str, ...] = ()
     data: Path | None = None
     keep: bool = False
     kill_every_s: int | None = None

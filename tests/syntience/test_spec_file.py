@@ -9,7 +9,7 @@ import pytest
 from protocol.errors import OperatorError
 from protocol.spec import RunSpec
 from syntience.cli.app import run
-from syntience.spec_file import derive_spec
+from syntience.spec_file import changed_spec, derive_spec
 from tests.chain import ROOT
 from tests.specs import SPEC
 from training.parameters import initial_parameters
@@ -39,6 +39,11 @@ def test_derive_spec__other_data_and_numbers__everything_follows(data: Path) -> 
     ("change", "message"),
     [
         ("chain.nothing=1", "nothing to set"),
+        ("outer.rul=demo", "nothing to set .* outer has rule, alpha, top_g"),
+        ("outer.rule=adam", "outer.rule 'adam' is none of"),
+        ("chain.steps=3", "chain.steps follows from inner.steps"),
+        ("data.name=other", "data.name follows from the data set"),
+        ("model.context=32", "model.context follows from the data set"),
         ("train_s=1", "nothing to set"),
         ("chain.train_s", "nothing to set"),
         ("chain.train_s=soon", "whole number"),
@@ -51,6 +56,26 @@ def test_derive_spec__other_data_and_numbers__everything_follows(data: Path) -> 
 def test_derive_spec__wrong_change__says_so(data: Path, change: str, message: str) -> None:
     with pytest.raises(OperatorError, match=message):
         derive_spec(SPEC, data=data, changes=[change])
+
+
+def test_changed_spec__other_numbers__keep_the_data_and_carry_over_to_the_chain() -> None:
+    changes = [
+        "inner.batch=2",
+        "codec.chunk=64",
+        "codec.k=4",
+        "codec.transform=dct",
+        "outer.rule=demo",
+    ]
+    spec = changed_spec(SPEC, changes)
+    assert (spec.chain.samples_per_round, spec.chain.codec_chunk) == (4, 64)
+    assert (spec.codec.transform, spec.outer.rule) == ("dct", "demo")
+    assert (spec.data, spec.chain.genesis_root) == (SPEC.data, SPEC.chain.genesis_root)
+    assert changed_spec(spec, []) == spec
+
+
+def test_changed_spec__another_model__has_another_genesis_root() -> None:
+    spec = changed_spec(SPEC, ["model.layers=1"])
+    assert spec.chain.genesis_root == state_root(initial_parameters(spec.model))
 
 
 def test_spec_command__writes_what_deploy_takes_and_never_overwrites(

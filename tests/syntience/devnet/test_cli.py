@@ -15,6 +15,8 @@ from syntience.cli.app import run
         (["--cheat", "copier,nosie"], "there is no cheat 'nosie': choose --cheat none"),
         (["--model", "huge"], "choose --model tiny or default or small"),
         (["--miners", "0"], "--miners 0 is out of range"),
+        (["--set", "outer.rule=adam"], "outer.rule 'adam' is none of sparseloco, demo"),
+        (["--set", "outer.alpha=1", "--set", "model.init_seed=2"], "follows from --seed"),
         (["--validators", "33"], "--validators 33 is out of range: give 1 to 32"),
     ],
 )
