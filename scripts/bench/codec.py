@@ -25,7 +25,7 @@ from protocol.spec import CodecSpec, ComputeSpec, InnerSpec, ModelSpec
 from scripts.bench.figures import Figure, peak_mib, table, write_json
 from syntience import corpus
 from syntience.documents import Documents, ListedDocuments, open_documents
-from training import kernels
+from training import kernels, transform
 from training.aggregate import aggregate
 from training.arithmetic import Arithmetic
 from training.codec import Payload
@@ -242,10 +242,34 @@ def _speed(millions: int) -> Iterator[Figure]:
     yield Figure(
         name=f"decode and add / read and write, {name}", value=decode.ratio, goal=4, unit=""
     )
+    yield from _cosine_speed(values, layout, topk=topk, writing=writing, name=name)
     if millions == 100:
         with get_context("spawn").Pool(1) as pool:
             extra = pool.apply(_extra_mib, (millions,))
         yield Figure(name=f"extra memory, {name}", value=extra, goal=2048, unit="MiB")
+
+
+def _cosine_speed(
+    values: NDArray[np.float32], layout: ChunkLayout, *, topk: float, writing: float, name: str
+) -> Iterator[Figure]:
+    """The same with the cosine transform before and behind; nothing was promised of it."""
+    cosine = replace(layout, transform="dct")
+    encoding = _best(lambda: _encode(transform.coefficients(values, cosine), layout))
+    data = _encode(transform.coefficients(values, cosine), layout)
+    total, ones = np.zeros_like(values), np.ones(layout.chunks, np.float32)
+
+    def decode() -> None:
+        kernels.add(total, layout, kernels.unpack(data, layout), ones, np.float32(0))
+        transform.values(total, cosine)
+
+    decoding = _best(decode)
+    print(f"{name}, dct: encode {encoding:.1f} ms, decode, add and transform back {decoding:.1f}")
+    yield Figure(name=f"encode with dct / torch.topk, {name}", value=encoding / topk, unit="")
+    yield Figure(
+        name=f"decode, add, transform back / read and write, {name}",
+        value=decoding / writing,
+        unit="",
+    )
 
 
 def _encode(values: NDArray[np.float32], layout: ChunkLayout) -> bytes:

@@ -65,7 +65,7 @@ INLINE void synthesise(const Basis *basis, int n, int groups, const Tile *from, 
     fold(to, n, groups);
 }
 
-INLINE double significant(double value) { return value < TINY && value > -TINY ? 0.0 : value; }
+INLINE double significant(double value) { return __builtin_fabs(value) < TINY ? 0.0 : value; }
 
 INLINE int groups_of(int cols) { return (cols + ALONG * LANES - 1) / (ALONG * LANES) * ALONG; }
 
