@@ -1,7 +1,7 @@
 """`--set part.field=value`: a devnet's run with other values than its preset's, refused before anything starts.
 
 Values of the model and of the inner loop are the preset's, because the data set, the first weights and the length of a round
-follow from them. All others replace what `build_spec` chose.
+follow from them. All others replace what `build_spec` chose, and its bounds follow unless they are set too.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from types import MappingProxyType
 from protocol import record
 from protocol.errors import OperatorError, Rejected
 from protocol.ids import ZERO32
-from protocol.spec import DataSpec, InnerSpec, ModelSpec
-from syntience.devnet.presets import Crowd, Preset, build_spec
+from protocol.spec import DataSpec, InnerSpec, ModelSpec, RunSpec
+from syntience.devnet.presets import Crowd, Preset, build_spec, with_bounds
 from syntience.spec_file import FOLLOWS, apply_changes, changed_spec
 
 FIXED: Mapping[str, str] = MappingProxyType(
@@ -55,6 +55,13 @@ def changed_preset(preset: Preset, changes: Sequence[str]) -> Preset:
     return changed
 
 
+def changed_run(spec: RunSpec, changes: Sequence[str]) -> RunSpec:
+    """The spec of a devnet's run with all changes, those that its preset has already included; raises `OperatorError`."""
+    changed = changed_spec(spec, changes, fixed=FIXED)
+    chosen = [change.partition("=")[0].removeprefix("chain.") for change in changes]
+    return replace(changed, chain=with_bounds(changed.chain, chosen=chosen))
+
+
 def _try_out(preset: Preset, changes: Sequence[str]) -> None:
     """Makes the run's spec over a data set that has everything."""
     from training.layout import chunk_layout
@@ -81,7 +88,7 @@ def _try_out(preset: Preset, changes: Sequence[str]) -> None:
             genesis_time=0,
             rounds_per_epoch=1,
         )
-        chunk_layout(preset.model, changed_spec(spec, changes, fixed=FIXED).codec)
+        chunk_layout(preset.model, changed_run(spec, changes).codec)
     except (Rejected, ValueError) as error:
         raise OperatorError(str(error), _CHOOSE) from error
 

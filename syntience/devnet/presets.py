@@ -9,7 +9,7 @@ epoch settles before the next one can.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from protocol.errors import OperatorError
@@ -209,13 +209,15 @@ def build_spec(
     windows = fitted_windows(preset, crowd, rounds_per_epoch=rounds_per_epoch)
     return RunSpec(
         version=SPEC_VERSION,
-        chain=_chain_params(
-            inner,
-            data,
-            genesis_root,
-            genesis_time,
-            rounds_per_epoch=rounds_per_epoch,
-            windows=windows,
+        chain=with_bounds(
+            _chain_params(
+                inner,
+                data,
+                genesis_root,
+                genesis_time,
+                rounds_per_epoch=rounds_per_epoch,
+                windows=windows,
+            )
         ),
         model=preset.model,
         data=data,
@@ -255,12 +257,7 @@ def _chain_params(
     rounds_per_epoch: int,
     windows: Windows,
 ) -> ChainParams:
-    fraud_window_epochs = 4
-    epoch_s = rounds_per_epoch * windows.round
-    clock_blocks, turn_blocks, vote_commit_blocks, vote_reveal_blocks = 60, 10, 25, 15
-    longest_game_s = _BLOCK_S * (
-        2 * clock_blocks + _MOST_TURNS * turn_blocks + vote_commit_blocks + vote_reveal_blocks
-    )
+    """All but what `with_bounds` fills in."""
     return ChainParams(
         genesis_time=genesis_time,
         rounds_per_epoch=rounds_per_epoch,
@@ -273,9 +270,9 @@ def _chain_params(
         weight_reveal_s=windows.weight_reveal,
         settlement_turn_s=windows.settlement_turn,
         settlement_window_s=windows.settlement,
-        settlement_void_s=min(_VOID_MOST_S, epoch_s - windows.settlement),
-        fraud_window_epochs=fraud_window_epochs,
-        unbonding_s=(fraud_window_epochs + 1) * epoch_s + longest_game_s,
+        settlement_void_s=0,
+        fraud_window_epochs=4,
+        unbonding_s=0,
         beacon_delay_blocks=1,
         min_miner_stake=_tokens(100),
         min_validator_stake=_tokens(1_000),
@@ -300,9 +297,9 @@ def _chain_params(
         chore_tariff=Units(UNITS_PER_TOKEN // 10),
         chore_cap_per_epoch=_tokens(10),
         emission_halving_epochs=0,
-        notice_epochs=fraud_window_epochs + 1,
-        pause_most_s=10 * epoch_s,
-        pause_every_s=100 * epoch_s,
+        notice_epochs=0,
+        pause_most_s=0,
+        pause_every_s=0,
         block_s=_BLOCK_S,
         computation_slash_bps=10_000,
         native_slash_bps=2_000,
@@ -319,12 +316,32 @@ def _chain_params(
         codec_bits=CODEC.bits,
         game_bond=_tokens(10),
         move_tariff=Units(UNITS_PER_TOKEN // 10),
-        clock_blocks=clock_blocks,
-        turn_blocks=turn_blocks,
-        vote_commit_blocks=vote_commit_blocks,
-        vote_reveal_blocks=vote_reveal_blocks,
+        clock_blocks=60,
+        turn_blocks=10,
+        vote_commit_blocks=25,
+        vote_reveal_blocks=15,
         vote_penalty=_tokens(20),
     )
+
+
+def with_bounds(chain: ChainParams, *, chosen: Collection[str] = ()) -> ChainParams:
+    """The parameters with those that an epoch's length and a game's bound; `chosen`: names of some that are left alone."""
+    epoch_s = chain.rounds_per_epoch * chain.round_s
+    longest_game_s = chain.block_s * (
+        2 * chain.clock_blocks
+        + _MOST_TURNS * chain.turn_blocks
+        + chain.vote_commit_blocks
+        + chain.vote_reveal_blocks
+    )
+    bounds = {
+        "settlement_void_s": min(_VOID_MOST_S, epoch_s - chain.settlement_window_s),
+        "unbonding_s": (chain.fraud_window_epochs + 1) * epoch_s + longest_game_s,
+        "notice_epochs": chain.fraud_window_epochs + 1,
+        "pause_most_s": 10 * epoch_s,
+        "pause_every_s": 100 * epoch_s,
+    }
+    left = {name: bound for name, bound in bounds.items() if name not in chosen}
+    return replace(chain, **left)  # type: ignore[arg-type]  # seconds and epochs, which are numbers
 
 
 def _tokens(amount: int) -> Units:

@@ -19,7 +19,7 @@ from ledger.outbox import Outbox
 from protocol.ids import Epoch, Round
 from protocol.spec import RunSpec
 from syntience.anvil import HARD_FORK, HOST, Anvil, AnvilOptions
-from syntience.devnet.changes import FIXED, changed_preset
+from syntience.devnet.changes import changed_preset, changed_run
 from syntience.devnet.closing import Closer, Ending
 from syntience.devnet.commands import PASSWORD_FILE, Scene, how_to_go_on, process_of
 from syntience.devnet.disturber import Disturber
@@ -34,7 +34,6 @@ from syntience.devnet.stage import Stage, lead_s, set_stage
 from syntience.devnet.watch import Onlooker, open_reader
 from syntience.display import Display
 from syntience.files import require_writable, write_atomically
-from syntience.spec_file import changed_spec
 from syntience.supervisor import Supervisor
 from syntience.toolchain import find_anvil
 from transport.client import PeerClient
@@ -176,7 +175,7 @@ class _Devnet:
             genesis_time=0,
             rounds_per_epoch=self._settings.rounds_per_epoch,
         )
-        return changed_spec(spec, self._settings.changes, fixed=FIXED)
+        return changed_run(spec, self._settings.changes)
 
     def _say(self, phase: str) -> None:
         elapsed_s = time.monotonic() - self._began

@@ -25,7 +25,7 @@ ROOTS = [some_hash("one root"), some_hash("another root")]
 BEACONS = [some_hash("beacon"), some_hash("another beacon")]
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
-OUTER = OuterSpec(alpha="1", top_g=3, newcomer_slots=1, schedule=CONSTANT)
+OUTER = OuterSpec(rule="sparseloco", alpha="1", top_g=3, newcomer_slots=1, schedule=CONSTANT)
 
 
 def submission(miner: Address, root: Hash32, beacon: Hash32) -> Submission:

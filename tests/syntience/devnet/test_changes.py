@@ -7,9 +7,8 @@ from dataclasses import replace
 import pytest
 
 from protocol.errors import OperatorError
-from syntience.devnet.changes import FIXED, changed_preset
+from syntience.devnet.changes import changed_preset, changed_run
 from syntience.devnet.presets import Crowd, build_spec, preset_named
-from syntience.spec_file import changed_spec
 from tests.specs import SPEC, some_hash
 
 CROWD = Crowd(miners=4, processes=8, cores=2)
@@ -38,7 +37,7 @@ def test_changed_preset__model_and_inner_loop__are_its_own_and_take_longer() -> 
     assert replace(after.model, context=before.model.context) == before.model
 
 
-def test_changed_spec__of_a_devnet__has_all_changes_and_the_presets_rest() -> None:
+def test_changed_run__of_a_devnet__has_all_changes_and_the_presets_rest() -> None:
     changes = (*DEMO, "chain.train_s=30", "inner.batch=4", "scoring.phi=0.5")
     preset = changed_preset(preset_named("tiny"), changes)
     data = replace(SPEC.data, train_samples=1_000, sample_tokens=preset.model.context + 1)
@@ -50,13 +49,17 @@ def test_changed_spec__of_a_devnet__has_all_changes_and_the_presets_rest() -> No
         genesis_time=0,
         rounds_per_epoch=3,
     )
-    spec = changed_spec(plain, changes, fixed=FIXED)
+    spec = changed_run(plain, changes)
     assert (spec.outer.rule, spec.outer.alpha_at(20)) == ("demo", pytest.approx(0.0012))  # type: ignore[arg-type]
     assert (spec.codec.transform, spec.codec.feedback) == ("dct", "0.999")
     assert (spec.chain.train_s, spec.scoring.phi) == (30, "0.5")
     assert (spec.chain.samples_per_round, spec.inner.batch) == (40, 4)
     assert spec.chain.genesis_root == some_hash("genesis"), "the first model is the preset's"
     assert (spec.model, spec.inner) == (preset.model, preset.inner)
+    longer = 3 * (spec.chain.round_s - plain.chain.round_s)
+    assert spec.chain.unbonding_s == plain.chain.unbonding_s + 5 * longer, "bounds follow"
+    chosen = changed_run(plain, ("chain.train_s=30", "chain.unbonding_s=9999"))
+    assert chosen.chain.unbonding_s == 9999
 
 
 @pytest.mark.parametrize(
