@@ -89,7 +89,7 @@ def _moved(
         if payload.layout is not layout:
             raise ValueError("payloads of different layouts")
         _add_scaled(total, payload, its_scales)
-    total = transform.values(total, layout)
+    total = transform.from_coefficients(total, layout)
     return layout.flat.split(step.move(layout.flat.flatten(params), total, len(payloads)))
 
 

@@ -118,7 +118,7 @@ class Payload:
         flat = np.zeros(self.layout.flat.size, np.float32)
         ones = np.ones(self.layout.chunks, np.float32)
         kernels.add(flat, self.layout, self.update, ones, np.float32(0.0))
-        return transform.values(flat, self.layout)
+        return transform.from_coefficients(flat, self.layout)
 
     def take_from(self, flat: NDArray[np.float32]) -> None:
         """Subtracts the decoded update, in place: what is left is error feedback."""
@@ -170,7 +170,7 @@ def encode(accumulated: Parameters, model: ModelSpec, codec: CodecSpec) -> Paylo
 def encode_flat(flat: NDArray[np.float32], model: ModelSpec, codec: CodecSpec) -> Payload:
     """`encode` for values that already lie in one flat vector."""
     layout = chunk_layout(model, codec)
-    sent = transform.coefficients(flat, layout)
+    sent = transform.to_coefficients(flat, layout)
     return payload_of(kernels.encode(sent, layout), model, codec)
 
 

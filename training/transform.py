@@ -29,7 +29,7 @@ _MAX_EDGE = math.isqrt(MAX_CHUNK)
 _HALF = _MAX_EDGE // 2
 
 
-def coefficients(flat: NDArray[np.float32], layout: ChunkLayout) -> NDArray[np.float32]:
+def to_coefficients(flat: NDArray[np.float32], layout: ChunkLayout) -> NDArray[np.float32]:
     """What is compressed of values in the flat layout; the same array where nothing is transformed."""
     if layout.transform == "none":
         return flat
@@ -38,7 +38,7 @@ def coefficients(flat: NDArray[np.float32], layout: ChunkLayout) -> NDArray[np.f
     return found
 
 
-def values(found: NDArray[np.float32], layout: ChunkLayout) -> NDArray[np.float32]:
+def from_coefficients(found: NDArray[np.float32], layout: ChunkLayout) -> NDArray[np.float32]:
     """The values that belong to coefficients, in their place: `found` is overwritten and returned."""
     if layout.transform != "none":
         kernels.transform(found, layout, _bases(_sizes(layout)), inverse=True)

@@ -254,13 +254,13 @@ def _cosine_speed(
 ) -> Iterator[Figure]:
     """The same with the cosine transform before and behind; nothing was promised of it."""
     cosine = replace(layout, transform="dct")
-    encoding = _best(lambda: _encode(transform.coefficients(values, cosine), layout))
-    data = _encode(transform.coefficients(values, cosine), layout)
+    encoding = _best(lambda: _encode(transform.to_coefficients(values, cosine), layout))
+    data = _encode(transform.to_coefficients(values, cosine), layout)
     total, ones = np.zeros_like(values), np.ones(layout.chunks, np.float32)
 
     def decode() -> None:
         kernels.add(total, layout, kernels.unpack(data, layout), ones, np.float32(0))
-        transform.values(total, cosine)
+        transform.from_coefficients(total, cosine)
 
     decoding = _best(decode)
     print(f"{name}, dct: encode {encoding:.1f} ms, decode, add and transform back {decoding:.1f}")

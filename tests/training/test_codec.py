@@ -165,7 +165,7 @@ def test_values__any_payload__are_sign_level_and_scale(seed: int, codec: CodecSp
         assert value == float(np.float32(payload.scales[chunk]) * np.float32(sign * level))
     flat = np.zeros(FLAT.size, np.float32)
     flat[payload.positions] = payload.values
-    dense = transform.values(flat, payload.layout)
+    dense = transform.from_coefficients(flat, payload.layout)
     assert dense.tobytes() == (payload.dense_flat() + np.float32(0.0)).tobytes()
 
 

@@ -17,7 +17,7 @@ from tests.specs import MODEL
 from tests.training.samples import DCT, FULL, SMALL, random_tensors, torch_settings
 from tests.training.transform_reference import definition, slow_tile, slow_transform
 from training.layout import ChunkLayout, FlatLayout, chunk_layout, cut
-from training.transform import coefficients, cosines, values
+from training.transform import cosines, from_coefficients, to_coefficients
 
 WHOLE = replace(FULL, transform="dct")
 edges = st.integers(1, 64)
@@ -44,7 +44,7 @@ def transformed(tile: NDArray[np.float32], *, inverse: bool = False) -> NDArray[
     """One tile by the kernel."""
     layout = layout_of(tile.shape)
     flat = tile.reshape(-1)
-    found = values(flat.copy(), layout) if inverse else coefficients(flat, layout)
+    found = from_coefficients(flat.copy(), layout) if inverse else to_coefficients(flat, layout)
     return found.reshape(tile.shape)
 
 
@@ -139,10 +139,10 @@ def test_transform__a_model__is_that_of_each_tile_and_leaves_vectors_alone(codec
     layout = chunk_layout(MODEL, codec)
     flat = layout.flat.flatten(random_tensors(3))
     before = flat.copy()
-    found = coefficients(flat, layout)
+    found = to_coefficients(flat, layout)
     assert flat.tobytes() == before.tobytes(), "the values are left alone"
     assert found.tobytes() == slow_transform(flat, layout, inverse=False).tobytes()
-    assert values(flat, layout) is flat
+    assert from_coefficients(flat, layout) is flat
     assert flat.tobytes() == slow_transform(before, layout, inverse=True).tobytes()
     for name, tensor in layout.flat.split(found).items():
         same = np.array_equal(tensor, layout.flat.split(before)[name])
@@ -152,8 +152,8 @@ def test_transform__a_model__is_that_of_each_tile_and_leaves_vectors_alone(codec
 def test_transform__none__is_the_array_itself() -> None:
     layout = chunk_layout(MODEL, SMALL)
     flat = layout.flat.flatten(random_tensors(3))
-    assert coefficients(flat, layout) is flat
-    assert values(flat, layout) is flat
+    assert to_coefficients(flat, layout) is flat
+    assert from_coefficients(flat, layout) is flat
 
 
 @given(seeds, st.sampled_from([1.0, 2.0**-99, 2.0**-126, 2.0**-140]))
@@ -178,6 +178,9 @@ def test_transform__golden_bits() -> None:
     """Another compiler, another processor, another day: these digests stay."""
     layout = layout_of((130, 70), (9,), (3, 200))
     flat = (np.arange(layout.flat.size) * 2654435761 % 2**32 / 2**32 - 0.5).astype(np.float32)
-    found = coefficients(flat, layout)
+    found = to_coefficients(flat, layout)
     assert hashlib.sha256(found.tobytes()).hexdigest()[:16] == "07179aa8415901c0"
-    assert hashlib.sha256(values(found, layout).tobytes()).hexdigest()[:16] == "02332acd21b39ce9"
+    assert (
+        hashlib.sha256(from_coefficients(found, layout).tobytes()).hexdigest()[:16]
+        == "02332acd21b39ce9"
+    )
