@@ -120,8 +120,15 @@ class Payload:
         kernels.add(flat, self.layout, self.update, ones, np.float32(0.0))
         return transform.from_coefficients(flat, self.layout)
 
-    def take_from(self, flat: NDArray[np.float32]) -> None:
-        """Subtracts the decoded update, in place: what is left is error feedback."""
+    def add_to(self, flat: NDArray[np.float32]) -> None:
+        """Adds the decoded update, in place."""
+        if self.layout.transform == "none":
+            flat[self.positions] += self.values
+        else:
+            flat += self.dense_flat()
+
+    def subtract_from(self, flat: NDArray[np.float32]) -> None:
+        """Subtracts the decoded update, in place; what is left of what was encoded is error feedback."""
         if self.layout.transform == "none":
             flat[self.positions] -= self.values
         else:

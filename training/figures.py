@@ -39,6 +39,6 @@ def compression_error(payload: Payload, left: Parameters) -> float:
     """
     layout = payload.layout.flat
     whole = layout.flatten(left)
-    whole[payload.positions] += payload.values
+    payload.add_to(whole)
     norm = l2_norm(layout.split(whole).values())
     return l2_norm(left.values()) / norm if norm else 0.0

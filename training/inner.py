@@ -276,7 +276,7 @@ def _compress(
     moved = layout.flatten(params) - flat.theta.numpy()
     accumulated = np.float32(float(codec.feedback)) * layout.flatten(local.e) + moved
     payload = encode_flat(accumulated, model, codec)
-    payload.take_from(accumulated)
+    payload.subtract_from(accumulated)
     local_out = LocalState(
         m=layout.split(optimizer.m.numpy()),
         v=layout.split(optimizer.v.numpy()),

@@ -261,12 +261,18 @@ def test_encode__not_finite__raises_training_diverged(bad: float, codec: CodecSp
 
 
 @given(st.integers(0, 50), codecs)
-def test_take_from__what_was_encoded__leaves_the_rest(seed: int, codec: CodecSpec) -> None:
+def test_subtract_from__what_was_encoded__leaves_the_rest_and_add_to_gives_it_back(
+    seed: int, codec: CodecSpec
+) -> None:
     flat = np.random.default_rng(seed).standard_normal(FLAT.size).astype(np.float32)
     payload, left = encode_flat(flat, TINY, codec), flat.copy()
-    payload.take_from(left)
+    payload.subtract_from(left)
     assert left.tobytes() == (flat - payload.dense_flat()).tobytes()
     assert np.linalg.norm(left) < np.linalg.norm(flat)
+    whole = left.copy()
+    payload.add_to(whole)
+    assert whole.tobytes() == (left + payload.dense_flat()).tobytes()
+    assert np.allclose(whole, flat, atol=1e-6)
 
 
 def test_fingerprint__another_transform__is_another_codec() -> None:
