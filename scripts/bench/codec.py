@@ -242,7 +242,7 @@ def _speed(millions: int) -> Iterator[Figure]:
     yield Figure(
         name=f"decode and add / read and write, {name}", value=decode.ratio, goal=4, unit=""
     )
-    yield from _cosine_speed(values, layout, topk=topk, name=name)
+    yield from _cosine_speed(values, layout, name, turns)
     if millions == 100:
         with get_context("spawn").Pool(1) as pool:
             extra = pool.apply(_extra_mib, (millions,))
@@ -250,23 +250,28 @@ def _speed(millions: int) -> Iterator[Figure]:
 
 
 def _cosine_speed(
-    values: NDArray[np.float32], layout: ChunkLayout, *, topk: float, name: str
+    values: NDArray[np.float32], layout: ChunkLayout, name: str, turns: int
 ) -> Iterator[Figure]:
     """The same with the cosine transform before and behind; nothing was promised of it."""
-    cosine = replace(layout, transform="dct")
-    encoding = _best(lambda: _encode(transform.to_coefficients(values, cosine), layout))
+    rows, cosine = torch.from_numpy(values).view(-1, CODEC.chunk), replace(layout, transform="dct")
     data = _encode(transform.to_coefficients(values, cosine), layout)
     total, ones = np.zeros_like(values), np.ones(layout.chunks, np.float32)
+
+    def topk() -> object:
+        return torch.topk(rows.abs(), CODEC.k, dim=1)
 
     def decode() -> None:
         kernels.add(total, layout, kernels.unpack(data, layout), ones, np.float32(0))
         transform.from_coefficients(total, cosine)
 
-    decoding = _best(decode)
-    print(f"{name}, dct: encode {encoding:.1f} ms, decode, add and transform back {decoding:.1f}")
-    yield Figure(name=f"encode with dct / torch.topk, {name}", value=encoding / topk, unit="")
+    there = _take_turns(
+        lambda: _encode(transform.to_coefficients(values, cosine), layout), topk, turns
+    )
+    back = _take_turns(decode, topk, turns)
+    print(f"{name}, dct: encode {there.ours:.1f} ms, decode, add, transform back {back.ours:.1f}")
+    yield Figure(name=f"encode with dct / torch.topk, {name}", value=there.ratio, unit="")
     yield Figure(
-        name=f"decode, add, transform back / torch.topk, {name}", value=decoding / topk, unit=""
+        name=f"decode, add, transform back / torch.topk, {name}", value=back.ratio, unit=""
     )
 
 

@@ -40,7 +40,7 @@ _DEFAULT = preset_named("default").model
 _TINY = replace(
     _DEFAULT, vocab_size=70, hidden_size=16, intermediate_size=36, layers=1, heads=2, kv_heads=1
 )
-_FULL = CodecSpec(version=2, chunk=4096, k=64, bits=2, feedback="0.95")
+_FULL = CodecSpec(version=2, chunk=4096, k=64, bits=2, feedback="0.95", transform="none")
 _SMALL = replace(_FULL, chunk=64, k=3)
 _SEEDS = 12
 _DEFAULT_EVERY = 100
