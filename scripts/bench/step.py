@@ -47,7 +47,7 @@ LARGE = replace(
     SMALL, vocab_size=2048, hidden_size=288, intermediate_size=768, layers=6, heads=6, kv_heads=6
 )
 INNER = preset_named("default").inner
-CODEC = CodecSpec(version=2, chunk=4096, k=64, bits=2, feedback="0.95")
+CODEC = CodecSpec(version=2, chunk=4096, k=64, bits=2, feedback="0.95", transform="none")
 COMPUTE = ComputeSpec(
     mode="native", dtype="float32", threads=1, micro_batch=INNER.batch, tolerance="0.05"
 )
