@@ -61,6 +61,7 @@ def test_derive_spec__wrong_change__says_so(data: Path, change: str, message: st
 def test_changed_spec__other_numbers__keep_the_data_and_carry_over_to_the_chain() -> None:
     changes = [
         "inner.batch=2",
+        "compute.micro_batch=2",
         "codec.chunk=64",
         "codec.k=4",
         "codec.transform=dct",
