@@ -18,7 +18,7 @@ from protocol.errors import OperatorError
 from protocol.ids import Hash32, Round
 from training.codec import Payload, encode, scaled
 from training.local_state import LocalState
-from training.parameters import Parameters, initial_parameters, zeros
+from training.parameters import Parameters, zeros
 from training.roots import local_root, state_root
 from transport.server import Provider, Requester
 
@@ -174,7 +174,7 @@ class Scaled(Behaviour):
 
 
 class Stale(Behaviour):
-    """Never follows the agreed model: trains for ever from a state that it had before the run began.
+    """Never follows the agreed model: trains for ever from one of its own, the first that it saw, halved.
 
     With the run's own first state it would do honest work in round 1.
     """
@@ -187,8 +187,7 @@ class Stale(Behaviour):
     def work(self, bench: Workbench, start: Start) -> Sequence[Work]:
         """Today's samples on yesterday's model."""
         if self._own is None:
-            model = bench.spec.model
-            params = initial_parameters(replace(model, init_seed=model.init_seed + 1))
+            params = {name: tensor * np.float32(0.5) for name, tensor in start.params.items()}
             self._own = params, state_root(params)
         params, root = self._own
         old = replace(start, params=params, initial_root=root)

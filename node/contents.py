@@ -17,23 +17,23 @@ from protocol.submission import Submission
 from training.codec import Payload, decode_payload
 from training.layout import chunk_layout
 from training.local_state import LocalState
-from training.parameters import parameter_count
+from training.parameters import MAX_HEADER_BYTES_PER_TENSOR, parameter_count, shapes
 from training.roots import local_root
 
 _HASH = 32
 _TRACE_LEAF = 64
-_HEADER_ALLOWANCE = 1 << 16
 
 
 def size_limits(spec: RunSpec) -> Mapping[str, int]:
     """The most bytes that a blob of each kind can have in this run."""
     tensors = 4 * parameter_count(spec.model)
+    header = MAX_HEADER_BYTES_PER_TENSOR * (len(shapes(spec.model)) + 1)
     return {
         "payload": chunk_layout(spec.model, spec.codec).transport_bytes,
-        "local": 3 * tensors + _HEADER_ALLOWANCE,
+        "local": 3 * (tensors + header),
         "data": _HASH * spec.chain.samples_per_round,
         "trace": _TRACE_LEAF * trace_leaf_count(spec),
-        "checkpoint": tensors + _HEADER_ALLOWANCE,
+        "checkpoint": tensors + header,
     }
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from protocol.errors import Bug, OperatorError, Retryable, SyntienceError
 from protocol.ids import Epoch, Hash32, Round
 from protocol.terms import Terms
@@ -22,6 +24,17 @@ class MissingPayload(Retryable):
 
 class NoCheckpoint(Retryable):
     """No validator offers a checkpoint that matches a finalised root just now."""
+
+
+class WrongStart(OperatorError):
+    """The model to start with is not the one whose root the run's contracts hold."""
+
+    def __init__(self, found: Hash32, *, genesis: Hash32, folder: Path | None) -> None:
+        super().__init__(
+            f"the model {f'in {folder}' if folder else 'of the spec'} has the root {found.hex()}, "
+            f"the run starts from {genesis.hex()}",
+            "give the folder that the run's founder published with --start, or leave it out to fetch the model from validators",
+        )
 
 
 class Diverged(SyntienceError):

@@ -13,21 +13,24 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 from node.chain import RunChain
 from node.checkpoints import Checkpoints
 from node.contents import read_payload
-from node.errors import Diverged, MissingPayload
+from node.errors import Diverged, MissingPayload, WrongStart
 from node.exchange import Exchange, Roster
 from node.outcome import Outcome, RoundFacts, conclude, needed
 from protocol.beacon import Purpose
 from protocol.errors import Rejected, Retryable
 from protocol.ids import Address, Hash32, Round, Slot
+from protocol.model_spec import LlamaSpec
 from protocol.runfile import RunFile
 from protocol.submission import Publication, Submission
 from training.aggregate import aggregate
 from training.codec import Payload
 from training.outer import OuterStep
+from training.model_folder import read_model
 from training.parameters import Parameters, initial_parameters
 from training.roots import state_root
 
@@ -55,7 +58,11 @@ class Step:
 
 
 class Follower:
-    """The model at the start of `head`. Start it with `start`, move it with `advance`."""
+    """The model at the start of `head`. Start it with `start`, move it with `advance`.
+
+    Args:
+        start: a folder with the model of round 1, where the run starts from a checkpoint and we have it.
+    """
 
     def __init__(
         self,
@@ -65,12 +72,14 @@ class Follower:
         exchange: Exchange,
         checkpoints: Checkpoints,
         me: Address,
+        start: Path | None = None,
     ) -> None:
         self._spec = run_file.spec
         self._chain = chain
         self._exchange = exchange
         self._checkpoints = checkpoints
         self._me = me
+        self._start = start
         self.head = Round(0)
         self.params: Parameters = {}
         self.root = Hash32(b"")
@@ -81,7 +90,7 @@ class Follower:
 
         Raises:
             NoCheckpoint: the run is under way and nobody offers a checkpoint just now.
-            Rejected: the spec's first model does not have the genesis root.
+            WrongStart: the first model does not have the genesis root.
         """
         kept = self._checkpoints.newest()
         finalised = self._chain.final_roots()
@@ -91,11 +100,7 @@ class Follower:
         elif newest > _CATCH_UP_BY_CHECKPOINT:
             await self._fetch(newest, finalised[newest])
         else:
-            params = await asyncio.to_thread(initial_parameters, self._spec.model)
-            if state_root(params) != self._spec.chain.genesis_root:
-                raise Rejected("the spec's first model does not have the genesis root")
-            self._take(Round(1), self._spec.chain.genesis_root, params)
-            self._checkpoints.save(self.head, self.root, self.params)
+            await self._begin()
         logger.info("model at the start of round %d, root %s", self.head, self.root.hex()[:16])
 
     async def advance(self) -> Step | None:
@@ -230,6 +235,22 @@ class Follower:
         except (Retryable, Rejected) as error:
             raise MissingPayload(f"payload of {submission.miner}: {error}") from error
         return payload
+
+    async def _begin(self) -> None:
+        """The model of round 1: from the spec's seed, from the operator's folder, or from whoever has it."""
+        model, genesis = self._spec.model, self._spec.chain.genesis_root
+        if self._spec.start == "seed" and isinstance(model, LlamaSpec):
+            params = await asyncio.to_thread(initial_parameters, model)
+        elif self._start is not None:
+            params = (await asyncio.to_thread(read_model, self._start)).params
+        else:
+            await self._fetch(Round(1), genesis)
+            return
+        root = await asyncio.to_thread(state_root, params)
+        if root != genesis:
+            raise WrongStart(root, genesis=genesis, folder=self._start)
+        self._take(Round(1), root, params)
+        self._checkpoints.save(self.head, self.root, self.params)
 
     async def _fetch(self, round_: Round, root: Hash32) -> None:
         endpoints = await self._chain.validator_endpoints(without=self._me)

@@ -31,6 +31,7 @@ from node.watch import RunWatch
 from protocol.clock import RoundClock
 from protocol.errors import Rejected, Retryable
 from protocol.ids import Address, Hash32, Round
+from protocol.model_spec import LlamaSpec
 from protocol.ports import Signer
 from protocol.runfile import RunFile
 from protocol.spec import ChainParams
@@ -60,6 +61,7 @@ class NodeConfig:
         state_dir: everything that the node keeps.
         host, port: where it listens; port 0 takes a free one.
         data_dir: the run's data set; None fetches it from validators into `state_dir`.
+        start_dir: the model of round 1, where the run starts from a checkpoint; None fetches it from validators.
         allow_private: talk to private addresses, as on a devnet.
         confirmations: blocks after which an event counts.
         store_bytes: most that the blob store may take on disk.
@@ -71,6 +73,7 @@ class NodeConfig:
     host: str = "127.0.0.1"
     port: int = 0
     data_dir: Path | None = None
+    start_dir: Path | None = None
     allow_private: bool = False
     confirmations: int = 0
     store_bytes: int = 20 << 30
@@ -156,7 +159,12 @@ class Node:
                 keep=2 * spec.chain.rounds_per_epoch + 2,
             )
             follower = Follower(
-                run_file=run_file, chain=chain, exchange=exchange, checkpoints=checkpoints, me=me
+                run_file=run_file,
+                chain=chain,
+                exchange=exchange,
+                checkpoints=checkpoints,
+                me=me,
+                start=config.start_dir,
             )
             node = cls(
                 run_file=run_file,
@@ -254,11 +262,12 @@ class Node:
 
 def _about(run_file: RunFile, me: Address) -> About:
     model = run_file.spec.model
+    kind = "Llama" if isinstance(model, LlamaSpec) else model.architecture
     return About(
         run=run_file.run,
         spec_hash=run_file.spec.hash(),
         account=me,
-        model=f"Llama of {parameter_count(model):,} parameters, vocabulary {model.vocab_size:,}, context {model.context:,}",
+        model=f"{kind} of {parameter_count(model):,} parameters, vocabulary {model.vocab_size:,}, context {model.context:,}",
     )
 
 

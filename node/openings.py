@@ -18,7 +18,8 @@ from node.contents import read_data_leaves, read_local, read_payload, read_trace
 from protocol.errors import Bug, OperatorError, Rejected
 from protocol.ids import Hash32
 from protocol.merkle import MerkleTree
-from protocol.spec import ModelSpec, RunSpec
+from protocol.model_spec import ModelSpec
+from protocol.spec import RunSpec
 from protocol.submission import Submission
 from training.local_state import PARTS, LocalState
 from training.roots import (

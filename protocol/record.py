@@ -1,13 +1,15 @@
 """Frozen dataclasses to canonical JSON and back, for the documents that are hashed as a whole.
 
 Supported field types: int, bool, str, `Hash32` (hex without prefix), `Address`, another such
-dataclass, and tuples of those. Decoding is strict: unknown, missing or mistyped fields are refused by name.
+dataclass, a union of several whose fields tell them apart, and tuples of those. Decoding is strict: unknown, missing or mistyped
+fields are refused by name.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
+from types import UnionType
 from typing import TypeVar, get_args, get_origin, get_type_hints
 
 from protocol.canonical import Json
@@ -43,6 +45,12 @@ def from_json(kind: type[_Record], value: Json) -> _Record:
     )
 
 
+def _closest(kinds: Sequence[type[object]], value: Json) -> type[object]:
+    """The record among several whose fields are those of `value`, or nearly: `from_json` then says what is wrong."""
+    named = value.keys() if isinstance(value, Mapping) else frozenset[str]()
+    return min(kinds, key=lambda kind: len(_hints(kind).keys() ^ named))
+
+
 def _hints(kind: type[object]) -> dict[str, object]:
     return get_type_hints(kind)
 
@@ -67,6 +75,8 @@ def _decode(hint: object, value: Json, where: str) -> object:
         if not isinstance(value, Sequence) or isinstance(value, str):
             raise Rejected(f"{where}: expected a list")
         return tuple(_decode(get_args(base)[0], item, where) for item in value)
+    if isinstance(base, UnionType):
+        return from_json(_closest(get_args(base), value), value)
     if isinstance(base, type) and is_dataclass(base):
         return from_json(base, value)
     if not isinstance(base, type) or type(value) is not base:

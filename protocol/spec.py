@@ -14,6 +14,7 @@ from protocol.errors import Rejected
 from protocol.hashing import keccak256
 from protocol.ids import Hash32, Round, Units
 from protocol.merkle import depth_of
+from protocol.model_spec import LlamaSpec, ModelSpec
 from protocol.schedule import ScheduleSpec
 
 SPEC_VERSION = 1
@@ -21,6 +22,7 @@ OUTER_RULES = ("sparseloco", "demo")
 TRANSFORMS = ("none", "dct")
 _NAMES = ("rule", "transform")
 """Fields that are text and no decimal."""
+STARTS = ("seed", "checkpoint")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,41 +116,6 @@ class ChainParams:
     def round_s(self) -> int:
         """Length of a round in seconds."""
         return self.train_s + self.put_s + self.publish_s + self.attest_s + self.apply_s
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelSpec:
-    """A Llama: RMSNorm, rotary positions, SwiGLU. `init_seed` fixes the starting weights."""
-
-    vocab_size: int
-    hidden_size: int
-    intermediate_size: int
-    layers: int
-    heads: int
-    kv_heads: int
-    context: int
-    rope_theta: str
-    norm_eps: str
-    tie_embeddings: bool
-    init_seed: int
-
-    def __post_init__(self) -> None:
-        for name in (
-            "vocab_size",
-            "hidden_size",
-            "intermediate_size",
-            "layers",
-            "heads",
-            "kv_heads",
-            "context",
-        ):
-            _check(getattr(self, name) > 0, f"model.{name} is not positive")
-        _check(self.hidden_size % self.heads == 0, "model.heads does not divide hidden_size")
-        _check(
-            self.hidden_size // self.heads % 2 == 0,
-            "a head's size is odd: it has no pairs to rotate",
-        )
-        _check(self.heads % self.kv_heads == 0, "model.kv_heads does not divide heads")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -306,11 +273,18 @@ class ComputeSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSpec:
-    """The whole spec. `local_state` names how local state stays checkable: ``deposit``."""
+    """The whole spec.
+
+    Attributes:
+        start: where the model of round 1 comes from: ``seed``, its own `init_seed`; ``checkpoint``, whoever has one with the
+            genesis root.
+        local_state: how local state stays checkable: ``deposit``.
+    """
 
     version: int
     chain: ChainParams
     model: ModelSpec
+    start: str
     data: DataSpec
     inner: InnerSpec
     codec: CodecSpec
@@ -323,6 +297,11 @@ class RunSpec:
         _check(
             self.version == SPEC_VERSION,
             f"spec version {self.version} is not {SPEC_VERSION}",
+        )
+        _check(self.start in STARTS, f"unknown start {self.start!r}")
+        _check(
+            self.start == "checkpoint" or isinstance(self.model, LlamaSpec),
+            "only the project's own Llama starts from a seed",
         )
         _check(
             self.local_state == "deposit",
@@ -368,7 +347,7 @@ class RunSpec:
             0 < self.data.train_samples < self.data.total_samples,
             "no training or held-out split",
         )
-        for part in (self.model, self.inner, self.codec, self.outer, self.scoring):
+        for part in (self.inner, self.codec, self.outer, self.scoring):
             _check_decimals(part)
         _check_tolerance(self.compute.tolerance)
 

@@ -54,6 +54,7 @@ class NodeSettings(OperatorSettings):
     Attributes:
         state_dir: the node's own state, which it must find again after a restart.
         data_dir: the prepared data set; None fetches it from the run's validators into `state_dir`.
+        start_dir: the model of round 1, where the run starts from a checkpoint; None fetches it from the run's validators.
         public_endpoint: under which others should reach our server, to compare with what is registered; None where it
             can't be told from the host that we listen on.
         metrics_port: None serves no metrics.
@@ -64,6 +65,7 @@ class NodeSettings(OperatorSettings):
 
     state_dir: Path
     data_dir: Path | None
+    start_dir: Path | None
     listen_host: str
     listen_port: int
     public_endpoint: str | None
@@ -111,6 +113,7 @@ def node_settings(layers: Layers) -> NodeSettings:
         logs=operator.logs,
         state_dir=layers.path("state"),
         data_dir=layers.path("data") if layers.has("data") else None,
+        start_dir=layers.path("start") if layers.has("start") else None,
         listen_host=host,
         listen_port=port,
         public_endpoint=_public_endpoint(layers, host, port),

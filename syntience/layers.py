@@ -34,6 +34,7 @@ _SETTINGS = frozenset(
         "password_file",
         "state",
         "data",
+        "start",
         "listen_host",
         "listen_port",
         "public_endpoint",

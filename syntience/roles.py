@@ -312,6 +312,7 @@ async def _open(
         host=settings.listen_host,
         port=settings.listen_port,
         data_dir=settings.data_dir,
+        start_dir=settings.start_dir,
         allow_private=settings.allow_private_peers,
         confirmations=settings.confirmations,
     )

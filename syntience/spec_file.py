@@ -11,7 +11,8 @@ from protocol import canonical, record
 from protocol.canonical import Json
 from protocol.errors import OperatorError, Rejected
 from protocol.merkle import depth_of
-from protocol.spec import DataSpec, ModelSpec, RunSpec
+from protocol.model_spec import ModelSpec
+from protocol.spec import DataSpec, RunSpec
 from training.dataset import TokenDataset
 from training.parameters import initial_parameters
 from training.roots import state_root

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from protocol.hashing import keccak256
 from protocol.ids import UNITS_PER_TOKEN, Hash32, Units
+from protocol.model_spec import LlamaSpec
 from protocol.schedule import CONSTANT
 from protocol.spec import (
     SPEC_VERSION,
@@ -12,7 +13,6 @@ from protocol.spec import (
     ComputeSpec,
     DataSpec,
     InnerSpec,
-    ModelSpec,
     OuterSpec,
     RunSpec,
     ScoringSpec,
@@ -94,7 +94,7 @@ CHAIN = ChainParams(
     vote_penalty=tokens(20),
 )
 
-MODEL = ModelSpec(
+MODEL = LlamaSpec(
     vocab_size=64,
     hidden_size=16,
     intermediate_size=40,
@@ -112,6 +112,7 @@ SPEC = RunSpec(
     version=SPEC_VERSION,
     chain=CHAIN,
     model=MODEL,
+    start="seed",
     data=DataSpec(
         name="test",
         tokenizer_digest=some_hash("tokenizer"),

@@ -24,7 +24,7 @@ class AdamW:
         self._epsilon = float(inner.epsilon)
         self._beta1, self._beta2 = float(inner.beta1), float(inner.beta2)
         self._decay, self._clip = float(inner.weight_decay), float(inner.grad_clip)
-        self._parameters = dict(flat.llama.named_parameters())
+        self._parameters = dict(flat.network.named_parameters())
         self._theta = flat.parameters()
         self.m = torch.from_numpy(flat.layout.flatten(local.m))
         self.v = torch.from_numpy(flat.layout.flatten(local.v))
@@ -45,8 +45,9 @@ class AdamW:
     def _take_gradient(self, name: str) -> NDArray[np.float32]:
         parameter = self._parameters[name]
         gradient, parameter.grad = parameter.grad, None
-        assert gradient is not None, f"{name} has no gradient"
-        values: NDArray[np.float32] = gradient.numpy()
+        if gradient is None:  # the loss does not reach it
+            return np.zeros_like(self._theta[name])
+        values: NDArray[np.float32] = gradient.contiguous().numpy()
         return values
 
     def _clip_factor(self, gradients: dict[str, NDArray[np.float32]]) -> float:

@@ -29,7 +29,8 @@ from numpy.typing import NDArray
 
 from protocol import canonical, record
 from protocol.ids import Hash32
-from protocol.spec import CodecSpec, ModelSpec
+from protocol.model_spec import ModelSpec
+from protocol.spec import CodecSpec
 from training import kernels, transform
 from training.errors import PayloadError
 from training.kernels import Update

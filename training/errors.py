@@ -3,6 +3,7 @@
 PayloadError      a peer's payload is not a canonical update      (rejected, never retried)
 BlobError         a peer's checkpoint or local state is malformed (rejected, never retried)
 DatasetError      the data set on disk is missing or damaged      (the operator must act)
+ModelError        a model that can't be read, built or written    (the operator must act)
 TrainingDiverged  the numbers became NaN or infinite              (the operator must act)
 """
 
@@ -21,6 +22,10 @@ class BlobError(Rejected):
 
 class DatasetError(OperatorError):
     """The data set can't be made or read; `fix` says what to do."""
+
+
+class ModelError(OperatorError):
+    """A model can't be read, built or written; `fix` says what to do."""
 
 
 class TrainingDiverged(OperatorError):

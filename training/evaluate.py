@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from protocol.spec import ModelSpec
+from protocol.model_spec import ModelSpec
 from training.aggregate import Scales, apply_update
 from training.codec import Payload
 from training.dataset import TokenDataset
@@ -36,7 +36,7 @@ class Evaluator:
         with torch.inference_mode():
             for start in range(0, len(samples), EVALUATION_BATCH):
                 batch = torch.from_numpy(samples[start : start + EVALUATION_BATCH].copy())
-                found.append(token_losses(self._flat.llama, batch).flatten().numpy())
+                found.append(token_losses(self._flat.network, batch).flatten().numpy())
         total = float(
             np.cumsum(np.concatenate(found), dtype=np.float64)[-1]
         )  # in order: the same on every machine

@@ -17,7 +17,9 @@ from torch import Tensor
 
 from protocol import canonical, record
 from protocol.ids import Hash32, Round
-from protocol.spec import CodecSpec, InnerSpec, ModelSpec
+from protocol.model_spec import ModelSpec
+from protocol.spec import CodecSpec, InnerSpec
+from training import foreign
 from training.adamw import AdamW
 from training.arithmetic import Arithmetic
 from training.codec import Payload, encode_flat
@@ -103,15 +105,16 @@ class InnerLoop:
         checkpoint_activations: bool = False,
     ) -> None:
         self._start, self._arithmetic, self._taken = start, arithmetic, taken
-        self._flat = FlatModel(arithmetic.model)
+        self._flat = FlatModel(
+            arithmetic.model, checkpoint_activations=checkpoint_activations
+        )
         self._flat.load(start.params)
-        self._flat.llama.model.checkpoint_activations = checkpoint_activations
         self._optimizer = AdamW(self._flat, arithmetic.inner, start.local)
         self._feedback_roots = tensor_roots(start.local.e)
 
     def step(self, batch: Tensor) -> float:
         """One step on a batch (batch, L+1) of tokens; returns the loss in nats per token."""
-        loss = fill_gradient(self._flat.llama, batch, self._arithmetic.compute)
+        loss = fill_gradient(self._flat.network, batch, self._arithmetic.compute)
         self._taken += 1
         self._optimizer.step(self._arithmetic.inner.learning_rate_at(self._taken))
         return loss
@@ -252,6 +255,7 @@ def round_inputs(start: RoundStart, arithmetic: Arithmetic, local_in: Hash32) ->
         hashlib.sha256(start.samples.tobytes()).hexdigest(),
         record.to_json(arithmetic),
         torch.__version__,
+        foreign.version_for(arithmetic.model),
         torch.backends.cpu.get_cpu_capability(),
     ]
     return Hash32(hashlib.sha256(canonical.dumps(document)).digest())

@@ -17,7 +17,8 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
-from protocol.spec import CodecSpec, ModelSpec
+from protocol.model_spec import ModelSpec
+from protocol.spec import CodecSpec
 from training.parameters import Parameters, Shape, shapes
 
 CODEC_VERSION = 2

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from safetensors.numpy import save as save_safetensors
 
-from protocol.spec import ModelSpec
+from protocol.model_spec import ModelSpec
 from training.errors import BlobError
 from training.parameters import Parameters, Shape, shapes, tensors_from_blob, zeros
 

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from protocol.spec import ModelSpec
+from protocol.model_spec import LlamaSpec
 
 
 class Linear(nn.Linear):
@@ -48,7 +48,7 @@ class RMSNorm(nn.Module):
 class Attention(nn.Module):
     """Causal self-attention; groups of heads may share keys and values."""
 
-    def __init__(self, model: ModelSpec) -> None:
+    def __init__(self, model: LlamaSpec) -> None:
         super().__init__()
         self.heads, self.kv_heads = model.heads, model.kv_heads
         self.head_dim = model.hidden_size // model.heads
@@ -80,7 +80,7 @@ class Attention(nn.Module):
 class Mlp(nn.Module):
     """SwiGLU (Shazeer 2020): down(silu(gate(x)) * up(x))."""
 
-    def __init__(self, model: ModelSpec) -> None:
+    def __init__(self, model: LlamaSpec) -> None:
         super().__init__()
         self.gate_proj = Linear(model.hidden_size, model.intermediate_size, bias=False)
         self.up_proj = Linear(model.hidden_size, model.intermediate_size, bias=False)
@@ -95,7 +95,7 @@ class Mlp(nn.Module):
 class Layer(nn.Module):
     """Attention, then feed-forward, each on the normed stream and added to it."""
 
-    def __init__(self, model: ModelSpec) -> None:
+    def __init__(self, model: LlamaSpec) -> None:
         super().__init__()
         self.input_layernorm = RMSNorm(model.hidden_size, float(model.norm_eps))
         self.self_attn = Attention(model)
@@ -117,7 +117,7 @@ class Decoder(nn.Module):
 
     checkpoint_activations = False
 
-    def __init__(self, model: ModelSpec) -> None:
+    def __init__(self, model: LlamaSpec) -> None:
         super().__init__()
         self.embed_tokens = Embedding(model.vocab_size, model.hidden_size)
         self.layers = nn.ModuleList(Layer(model) for _ in range(model.layers))
@@ -152,7 +152,7 @@ class Decoder(nn.Module):
 class Llama(nn.Module):
     """The whole model. Its parameters start undefined: load them from `Parameters` first."""
 
-    def __init__(self, spec: ModelSpec) -> None:
+    def __init__(self, spec: LlamaSpec) -> None:
         super().__init__()
         self.context = spec.context
         self.model = Decoder(spec)
@@ -167,16 +167,16 @@ class Llama(nn.Module):
         return F.linear(hidden_BTD, head_VD)
 
 
-def token_losses(llama: Llama, samples_BS: Tensor) -> Tensor:
-    """(B, S) samples of S = T + 1 tokens to the (B, T) losses of predicting each next token, in nats."""
-    logits_BTV: Tensor = llama(samples_BS[:, :-1])
+def token_losses(network: nn.Module, samples_BS: Tensor) -> Tensor:
+    """Of a network that gives logits: (B, S) samples of S = T + 1 tokens to the (B, T) losses of predicting each next token, in nats."""
+    logits_BTV: Tensor = network(samples_BS[:, :-1])
     targets_BT = samples_BS[:, 1:]
     return F.cross_entropy(
         logits_BTV.float().flatten(0, 1), targets_BT.flatten(), reduction="none"
     ).view(targets_BT.shape)
 
 
-def rotary_tables(model: ModelSpec) -> tuple[Tensor, Tensor]:
+def rotary_tables(model: LlamaSpec) -> tuple[Tensor, Tensor]:
     """Cos and sin, (context, E) each; the two halves of E hold the same angles."""
     head_dim = model.hidden_size // model.heads
     powers = torch.arange(0, head_dim, 2, dtype=torch.int64).float() / head_dim

@@ -1,4 +1,4 @@
-"""The model's parameters as plain fp32 arrays: names, shapes, the first values and the checkpoint format.
+"""The model's parameters as plain fp32 arrays: names, shapes, the first values of a Llama and the checkpoint format.
 
 Names are Hugging Face's (`model.layers.0.self_attn.q_proj.weight`), so a checkpoint loads into `LlamaForCausalLM` as it is.
 The initial values are part of the run: every machine must compute the same bits, so they come from an integer counter
@@ -20,7 +20,8 @@ from safetensors import SafetensorError
 from safetensors.numpy import load as load_safetensors
 from safetensors.numpy import save as save_safetensors
 
-from protocol.spec import ModelSpec
+from protocol.model_spec import LlamaSpec, ModelSpec
+from training import foreign
 from training.errors import BlobError
 
 Parameters: TypeAlias = "dict[str, NDArray[np.float32]]"
@@ -35,6 +36,11 @@ MAX_HEADER_BYTES_PER_TENSOR = 512
 @lru_cache(maxsize=16)
 def shapes(model: ModelSpec) -> Mapping[str, Shape]:
     """Every tensor's shape, sorted by name (the order of all trees and payloads)."""
+    found = _llama_shapes(model) if isinstance(model, LlamaSpec) else foreign.tensor_shapes(model)
+    return MappingProxyType(dict(sorted(found.items())))
+
+
+def _llama_shapes(model: LlamaSpec) -> dict[str, Shape]:
     head_dim = model.hidden_size // model.heads
     kv_size = model.kv_heads * head_dim
     found: dict[str, Shape] = {
@@ -65,7 +71,7 @@ def shapes(model: ModelSpec) -> Mapping[str, Shape]:
                 model.intermediate_size,
             ),
         }
-    return MappingProxyType(dict(sorted(found.items())))
+    return found
 
 
 def parameter_count(model: ModelSpec) -> int:
@@ -73,7 +79,7 @@ def parameter_count(model: ModelSpec) -> int:
     return sum(int(np.prod(shape)) for shape in shapes(model).values())
 
 
-def initial_parameters(model: ModelSpec) -> Parameters:
+def initial_parameters(model: LlamaSpec) -> Parameters:
     """theta_1 of a run: norms are one, everything else uniform with deviation 0.02, keyed by (seed, tensor name)."""
     return {
         name: np.ones(shape, np.float32)

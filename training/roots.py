@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from protocol.ids import ZERO32, Hash32
-from protocol.spec import ModelSpec
+from protocol.model_spec import ModelSpec
 from training.local_state import LocalState
 from training.parameters import Parameters, Shape
 

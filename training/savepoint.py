@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from safetensors.numpy import load_file
 
 from protocol.ids import Hash32
-from protocol.spec import ModelSpec
+from protocol.model_spec import ModelSpec
 from training.local_state import LocalState
 from training.parameters import Parameters, Shape, shapes
 

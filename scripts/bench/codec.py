@@ -20,8 +20,9 @@ import torch
 from numpy.typing import NDArray
 
 from protocol.ids import Round
+from protocol.model_spec import LlamaSpec
 from protocol.schedule import CONSTANT
-from protocol.spec import CodecSpec, ComputeSpec, InnerSpec, ModelSpec
+from protocol.spec import (CodecSpec, ComputeSpec, InnerSpec)
 from scripts.bench.figures import Figure, peak_mib, table, write_json
 from syntience import corpus
 from syntience.documents import Documents, ListedDocuments, open_documents
@@ -40,7 +41,7 @@ from training.roots import state_root
 from training.threads import pin_threads
 
 CODEC = CodecSpec(version=2, chunk=4096, k=64, bits=2, feedback="0.95", transform="none")
-MODEL = ModelSpec(
+MODEL = LlamaSpec(
     vocab_size=1024,
     hidden_size=160,
     intermediate_size=432,

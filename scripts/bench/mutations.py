@@ -25,7 +25,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from protocol.spec import CodecSpec, ModelSpec
+from protocol.model_spec import LlamaSpec
+from protocol.spec import (CodecSpec)
 from scripts.bench.figures import Figure, peak_mib, table, write_json
 from scripts.bench.mutators import Stock, mutated
 from syntience.devnet.presets import preset_named
@@ -63,13 +64,13 @@ class NotValid(AssertionError):
 class Target:
     """A run whose payloads are broken."""
 
-    model: ModelSpec
+    model: LlamaSpec
     codec: CodecSpec
     layout: ChunkLayout
     honest: Sequence[bytes]
 
     @staticmethod
-    def of(model: ModelSpec, codec: CodecSpec, rng: np.random.Generator) -> Target:
+    def of(model: LlamaSpec, codec: CodecSpec, rng: np.random.Generator) -> Target:
         """With payloads of values of several kinds."""
         layout = chunk_layout(model, codec)
         honest = []

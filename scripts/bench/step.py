@@ -26,7 +26,8 @@ from aiohttp import ClientSession
 from numpy.typing import NDArray
 
 from protocol.ids import ZERO32, Round
-from protocol.spec import CodecSpec, ComputeSpec, ModelSpec
+from protocol.model_spec import LlamaSpec
+from protocol.spec import (CodecSpec, ComputeSpec)
 from scripts.bench.figures import Figure, table, write_json
 from syntience.devnet.presets import preset_named
 from training.arithmetic import Arithmetic
@@ -80,7 +81,7 @@ def main() -> None:
 # ---------------------------------------------------------------- the step
 
 
-def _speed(model: ModelSpec, pairs: int) -> Iterator[Figure]:
+def _speed(model: LlamaSpec, pairs: int) -> Iterator[Figure]:
     name = _name(model)
     batch = torch.from_numpy(_tokens(model)[0])
     kinds = {kind: partial(_bare_loop(model, **choice), batch) for kind, choice in BARE.items()}
@@ -102,12 +103,12 @@ def _speed(model: ModelSpec, pairs: int) -> Iterator[Figure]:
     )
 
 
-def _loop(model: ModelSpec) -> InnerLoop:
+def _loop(model: LlamaSpec) -> InnerLoop:
     state = InnerState(params=initial_parameters(model), local=LocalState.zeros(model))
     return InnerLoop(state, _arithmetic(model), taken=0)
 
 
-def _bare_loop(model: ModelSpec, **choice: bool) -> Callable[[torch.Tensor], float]:
+def _bare_loop(model: LlamaSpec, **choice: bool) -> Callable[[torch.Tensor], float]:
     """What one would write with torch alone: model, cross entropy, clipping, AdamW."""
     llama, start = Llama(model), initial_parameters(model)
     for name, parameter in llama.named_parameters():
@@ -155,7 +156,7 @@ def _take_turns(work: dict[str, Callable[[], object]], rounds: int) -> dict[str,
 # ---------------------------------------------------------------- the rest of a round
 
 
-def _around(model: ModelSpec) -> Iterator[Figure]:
+def _around(model: LlamaSpec) -> Iterator[Figure]:
     """What a round adds to its steps: trace leaves, the encode, savepoints; in parts of a step, and of a round's steps."""
     name, loop = _name(model), _loop(model)
     batch = torch.from_numpy(_tokens(model)[0])
@@ -184,7 +185,7 @@ def _encode(loop: InnerLoop) -> bytes:
     return payload.to_bytes()
 
 
-async def _answers(model: ModelSpec) -> list[Figure]:
+async def _answers(model: LlamaSpec) -> list[Figure]:
     """How long a miner's server takes to answer while the same process trains and encodes."""
     with tempfile.TemporaryDirectory() as folder:
         store = FolderStore(Path(folder) / "blobs", 1 << 30)
@@ -214,7 +215,7 @@ async def _answers(model: ModelSpec) -> list[Figure]:
     ]
 
 
-def _train_until(stop: threading.Event, model: ModelSpec) -> int:
+def _train_until(stop: threading.Event, model: LlamaSpec) -> int:
     rounds = 0
     params = initial_parameters(model)
     start = RoundStart(
@@ -229,17 +230,17 @@ def _train_until(stop: threading.Event, model: ModelSpec) -> int:
     return rounds
 
 
-def _arithmetic(model: ModelSpec) -> Arithmetic:
+def _arithmetic(model: LlamaSpec) -> Arithmetic:
     return Arithmetic(model=model, inner=INNER, codec=CODEC, compute=COMPUTE)
 
 
-def _tokens(model: ModelSpec) -> NDArray[np.int64]:
+def _tokens(model: LlamaSpec) -> NDArray[np.int64]:
     """(H, batch, L+1) tokens of any kind: speed doesn't depend on them."""
     shape = (INNER.steps, INNER.batch, model.context + 1)
     return np.random.default_rng(1).integers(0, model.vocab_size, shape)
 
 
-def _name(model: ModelSpec) -> str:
+def _name(model: LlamaSpec) -> str:
     return f"{parameter_count(model) / 1e6:.1f} M parameters"
 
 

@@ -54,6 +54,14 @@ DataOption = Annotated[
         help="The prepared data set; fetched from the run's validators by default.",
     ),
 ]
+StartOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--start",
+        metavar="DIR",
+        help="The model of round 1, of a run that starts from a checkpoint; fetched from the run's validators by default.",
+    ),
+]
 ListenHostOption = Annotated[
     str | None,
     typer.Option(
@@ -191,6 +199,7 @@ _NODE_OPTIONS: Mapping[str, object] = {
     "password_file": PasswordFileOption,
     "state": StateOption,
     "data": DataOption,
+    "start": StartOption,
     "listen_host": ListenHostOption,
     "listen_port": ListenPortOption,
     "public_endpoint": PublicEndpointOption,

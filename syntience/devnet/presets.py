@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from protocol.errors import OperatorError
 from protocol.ids import UNITS_PER_TOKEN, Hash32, Units
 from protocol.merkle import depth_of
+from protocol.model_spec import LlamaSpec
 from protocol.schedule import CONSTANT
 from protocol.spec import (
     SPEC_VERSION,
@@ -23,7 +24,6 @@ from protocol.spec import (
     ComputeSpec,
     DataSpec,
     InnerSpec,
-    ModelSpec,
     OuterSpec,
     RunSpec,
     ScoringSpec,
@@ -82,7 +82,7 @@ class Preset:
     """
 
     name: str
-    model: ModelSpec
+    model: LlamaSpec
     inner: InnerSpec
     train_core_s: float
     windows: Windows = Windows()
@@ -106,7 +106,7 @@ _INNER = InnerSpec(
     trace_every=5,
     schedule=CONSTANT,
 )
-_MODEL = ModelSpec(
+_MODEL = LlamaSpec(
     vocab_size=1024,
     hidden_size=96,
     intermediate_size=256,
@@ -220,6 +220,7 @@ def build_spec(
             )
         ),
         model=preset.model,
+        start="seed",
         data=data,
         inner=inner,
         codec=CODEC,

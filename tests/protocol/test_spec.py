@@ -86,8 +86,8 @@ def test_run_file__to_bytes_and_back__is_equal() -> None:
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [
-        (("spec", "model", "layers"), "2", "ModelSpec.layers: expected int"),
-        (("spec", "model", "layers"), True, "ModelSpec.layers: expected int"),
+        (("spec", "model", "layers"), "2", "LlamaSpec.layers: expected int"),
+        (("spec", "model", "layers"), True, "LlamaSpec.layers: expected int"),
         (("spec", "inner", "learning_rate"), "fast", "learning_rate is not a decimal"),
         (("spec", "inner", "learning_rate"), "NaN", "learning_rate is not a decimal"),
         (("spec", "compute", "tolerance"), "1", "tolerance is not a decimal number from 0 to 1"),

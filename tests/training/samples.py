@@ -10,7 +10,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from protocol.spec import CodecSpec, ModelSpec
+from protocol.model_spec import ModelSpec
+from protocol.spec import CodecSpec
 from tests.specs import MODEL, SPEC
 from training.codec import Payload, encode
 from training.outer import OuterStep

@@ -30,7 +30,7 @@ def test_adamw__many_steps__equals_torch(grad_clip: str, weight_decay: str) -> N
     flat.load(THETA)
     reference.load(THETA)
     ours = AdamW(flat, inner, LocalState.zeros(MODEL))
-    parameters = list(reference.llama.parameters())
+    parameters = list(reference.network.parameters())
     theirs = torch.optim.AdamW(
         [
             {"params": [p for p in parameters if p.ndim > 1]},
@@ -45,7 +45,7 @@ def test_adamw__many_steps__equals_torch(grad_clip: str, weight_decay: str) -> N
     for step in range(20):
         gradients = {n: torch.from_numpy(g) for n, g in random_tensors(step, 0.01).items()}
         for model in (flat, reference):
-            for name, parameter in model.llama.named_parameters():
+            for name, parameter in model.network.named_parameters():
                 parameter.grad = gradients[name].clone()
         if float(grad_clip) > 0:
             torch.nn.utils.clip_grad_norm_(parameters, float(grad_clip))
@@ -53,7 +53,7 @@ def test_adamw__many_steps__equals_torch(grad_clip: str, weight_decay: str) -> N
         theirs.step()
     assert torch.allclose(flat.theta, reference.theta, rtol=1e-5, atol=1e-6)
     moments = torch.cat([theirs.state[p]["exp_avg_sq"].flatten() for p in parameters])
-    names = [name for name, _ in reference.llama.named_parameters()]
+    names = [name for name, _ in reference.network.named_parameters()]
     split = flat.layout.split(ours.v.numpy())
     assert np.allclose(
         np.concatenate([split[n].ravel() for n in names]), moments.numpy(), rtol=1e-5
@@ -126,8 +126,8 @@ def test_adamw__clipped_gradient__has_the_norm_over_all_tensors() -> None:
     flat.load(THETA)
     optimizer = AdamW(flat, inner, LocalState.zeros(MODEL))
     gradients = random_tensors(1)
-    for name, parameter in flat.llama.named_parameters():
+    for name, parameter in flat.network.named_parameters():
         parameter.grad = torch.from_numpy(gradients[name])
     optimizer.step(0.0)
     assert float(np.linalg.norm(optimizer.m.numpy())) == pytest.approx(0.5, rel=1e-6)
-    assert all(parameter.grad is None for parameter in flat.llama.parameters())
+    assert all(parameter.grad is None for parameter in flat.network.parameters())

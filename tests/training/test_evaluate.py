@@ -35,7 +35,7 @@ def test_loss__samples__equals_cross_entropy() -> None:
     flat.load(THETA)
     tokens = torch.from_numpy(SAMPLES)
     with torch.inference_mode():
-        logits = flat.llama(tokens[:, :-1]).flatten(0, 1)
+        logits = flat.network(tokens[:, :-1]).flatten(0, 1)
         expected = torch.nn.functional.cross_entropy(logits, tokens[:, 1:].flatten()).item()
     assert Evaluator(MODEL).loss(THETA, SAMPLES) == pytest.approx(expected, rel=1e-6)
 

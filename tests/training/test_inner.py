@@ -148,9 +148,9 @@ def test_train_round__gradient__is_that_of_the_mean_loss() -> None:
     found = work(inner=inner)
     flat = FlatModel(MODEL)
     flat.load(THETA)
-    names, parameters = zip(*flat.llama.named_parameters(), strict=True)
+    names, parameters = zip(*flat.network.named_parameters(), strict=True)
     samples = torch.from_numpy(round_samples(1)[0])
-    logits = flat.llama(samples[:, :-1])
+    logits = flat.network(samples[:, :-1])
     loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), samples[:, 1:].flatten())
     gradients = torch.autograd.grad(loss, parameters)
     for name, gradient in zip(names, gradients, strict=True):

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from protocol.ids import Round
-from protocol.spec import CodecSpec, InnerSpec, ModelSpec
+from protocol.model_spec import ModelSpec
+from protocol.spec import CodecSpec, InnerSpec
 from tests.specs import MODEL, SPEC
 from tests.training.samples import MEAN
 from training import aggregate as rules

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from protocol.spec import ModelSpec
+from protocol.model_spec import ModelSpec
 from tests.specs import MODEL
 from training.flat_model import FlatModel
 from training.model import Llama, token_losses
@@ -25,7 +25,7 @@ WIDE = replace(MODEL, hidden_size=96, heads=4, kv_heads=4, vocab_size=256, conte
 def loaded(model: ModelSpec) -> Llama:
     flat = FlatModel(model)
     flat.load(initial_parameters(model))
-    return flat.llama
+    return flat.network
 
 
 def tokens(model: ModelSpec, rows: int = 3) -> torch.Tensor:
