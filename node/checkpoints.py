@@ -26,6 +26,7 @@ from transport.store import FolderStore
 
 logger = logging.getLogger(__name__)
 
+FAMILY = "checkpoints"
 _KEY = "state"
 _TRIED = 4
 """A node lists one checkpoint of a round; who lists thousands wants to keep joiners busy."""
@@ -61,7 +62,7 @@ class Checkpoints:
         """The newest undamaged checkpoint on disk, with its round and state root."""
         for round_ in reversed(self._rounds()):
             for record in self._board.get(_topic(round_), _KEY):
-                root, _ = _parse(record, round_)
+                root, _ = parse_record(record, round_)
                 params = self.at(round_, root)
                 if params is not None:
                     return round_, root, params
@@ -70,7 +71,7 @@ class Checkpoints:
     def at(self, round_: Round, root: Hash32) -> Parameters | None:
         """The model at the start of a round, if it was kept undamaged and has this root."""
         for record in self._board.get(_topic(round_), _KEY):
-            claimed, ref = _parse(record, round_)
+            claimed, ref = parse_record(record, round_)
             data = self._store.get(ref.digest) if claimed == root else None
             if data is not None:
                 params = from_blob(data, self._spec.model)
@@ -117,7 +118,7 @@ class Checkpoints:
         endpoint: str,
         endpoints: Sequence[str],
     ) -> Parameters | None:
-        claimed, ref = _parse(record, round_)
+        claimed, ref = parse_record(record, round_)
         if claimed != root or ref.size > size_limits(self._spec)["checkpoint"]:
             return None
         mirrors = [endpoint, *(other for other in endpoints if other != endpoint)]
@@ -127,7 +128,7 @@ class Checkpoints:
         return params if params is not None and state_root(params) == root else None
 
     def _rounds(self) -> list[Round]:
-        prefix = "checkpoints/"
+        prefix = f"{FAMILY}/"
         return sorted(
             Round(int(topic.removeprefix(prefix)))
             for topic in self._board.topics()
@@ -144,11 +145,11 @@ class Checkpoints:
 
     def _digests(self, round_: Round) -> set[Hash32]:
         records = self._board.get(_topic(round_), _KEY)
-        return {_parse(record, round_)[1].digest for record in records}
+        return {parse_record(record, round_)[1].digest for record in records}
 
 
 def _topic(round_: Round) -> str:
-    return f"checkpoints/{round_}"
+    return f"{FAMILY}/{round_}"
 
 
 def _record(round_: Round, root: Hash32, ref: BlobRef) -> bytes:
@@ -157,7 +158,7 @@ def _record(round_: Round, root: Hash32, ref: BlobRef) -> bytes:
     )
 
 
-def _parse(record: bytes, round_: Round) -> tuple[Hash32, BlobRef]:
+def parse_record(record: bytes, round_: Round) -> tuple[Hash32, BlobRef]:
     """Root and locator that a record names; raises `Rejected`."""
     value = canonical.loads(record)
     match value:

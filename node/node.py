@@ -47,6 +47,8 @@ from transport.store import FolderStore
 logger = logging.getLogger(__name__)
 
 POLL_S = 0.4
+BLOBS, BOARD = "blobs", "board"
+"""In a node's state."""
 _DATED = ("audits", "reports", "roots", "states")
 """Families of topics that are of no use once a round's fraud window is over."""
 _PATIENCE_S = 60.0
@@ -137,8 +139,8 @@ class Node:
             stack.callback(journal.close)
             curves = Curves.open(config.state_dir / CURVES, _about(run_file, me))
             stack.callback(curves.close)
-            store = FolderStore(config.state_dir / "blobs", config.store_bytes)
-            board = RecordBoard(config.state_dir / "board")
+            store = FolderStore(config.state_dir / BLOBS, config.store_bytes)
+            board = RecordBoard(config.state_dir / BOARD)
             client = await stack.enter_async_context(
                 PeerClient(client_limits(spec.chain, config.allow_private), name=me)
             )

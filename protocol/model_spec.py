@@ -6,11 +6,12 @@ Both give names and shapes of tensors, a vocabulary and a context; everything el
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import TypeAlias
 
-from protocol import canonical
+from protocol import canonical, record
 from protocol.errors import Rejected
 
 MAX_CONFIG_CHARS = 1 << 16
@@ -95,6 +96,12 @@ class TransformersSpec:
 
 
 ModelSpec: TypeAlias = LlamaSpec | TransformersSpec
+_KINDS: Sequence[type[ModelSpec]] = (LlamaSpec, TransformersSpec)
+
+
+def read_model_spec(value: canonical.Json) -> ModelSpec:
+    """A model of either kind from its JSON; raises `Rejected`."""
+    return record.from_json(record.closest(_KINDS, value), value)
 
 
 def config_text(settings: object) -> str:

@@ -45,7 +45,7 @@ def from_json(kind: type[_Record], value: Json) -> _Record:
     )
 
 
-def _closest(kinds: Sequence[type[object]], value: Json) -> type[object]:
+def closest(kinds: Sequence[type[_Record]], value: Json) -> type[_Record]:
     """The record among several whose fields are those of `value`, or nearly: `from_json` then says what is wrong."""
     named = value.keys() if isinstance(value, Mapping) else frozenset[str]()
     return min(kinds, key=lambda kind: len(_hints(kind).keys() ^ named))
@@ -76,7 +76,7 @@ def _decode(hint: object, value: Json, where: str) -> object:
             raise Rejected(f"{where}: expected a list")
         return tuple(_decode(get_args(base)[0], item, where) for item in value)
     if isinstance(base, UnionType):
-        return from_json(_closest(get_args(base), value), value)
+        return from_json(closest(get_args(base), value), value)
     if isinstance(base, type) and is_dataclass(base):
         return from_json(base, value)
     if not isinstance(base, type) or type(value) is not base:

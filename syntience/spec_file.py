@@ -10,9 +10,11 @@ from typing import TypeAlias
 from protocol import canonical, record
 from protocol.canonical import Json
 from protocol.errors import OperatorError, Rejected
+from protocol.ids import Hash32
 from protocol.merkle import depth_of
-from protocol.model_spec import ModelSpec
+from protocol.model_spec import LlamaSpec, ModelSpec, read_model_spec
 from protocol.spec import DataSpec, RunSpec
+from syntience.start import read_start
 from training.dataset import TokenDataset
 from training.parameters import initial_parameters
 from training.roots import state_root
@@ -40,12 +42,15 @@ FOLLOWS: Mapping[str, str] = MappingProxyType(
 """Parts and fields that nobody sets, and what they follow from."""
 
 
-def derive_spec(template: RunSpec, *, data: Path, changes: Sequence[str]) -> RunSpec:
+def derive_spec(
+    template: RunSpec, *, data: Path, changes: Sequence[str], start: Path | None = None
+) -> RunSpec:
     """A spec like the template, for the data set in a folder.
 
     Args:
         template: everything that is not changed comes from here.
         data: a prepared data set; vocabulary and context follow from it.
+        start: a folder with the model to begin with, which then is the run's; else its weights come from its seed.
         changes: ``part.field=value``, such as ``chain.train_s=60`` or ``inner.schedule.final=0.1``.
 
     Returns:
@@ -57,9 +62,18 @@ def derive_spec(template: RunSpec, *, data: Path, changes: Sequence[str]) -> Run
     """
     dataset = TokenDataset.open(data)
     parts = parts_of(template)
+    parts["data"].update(record.to_json(dataset.spec))
+    if start is not None:
+        apply_changes(parts, changes, fixed={**FOLLOWS, "model": "--start"})
+        stored = read_start(start, dataset)
+        parts["model"] = dict(record.to_json(stored.model))
+        return _whole(template, parts, genesis_root=state_root(stored.params))
+    if template.start != "seed":
+        raise OperatorError(
+            "the run to be like starts from a checkpoint", "give the one to start from with --start"
+        )
     fixed = {**FOLLOWS, "model.context": _DATA_SET, "model.vocab_size": _DATA_SET}
     apply_changes(parts, changes, fixed=fixed)
-    parts["data"].update(record.to_json(dataset.spec))
     parts["model"]["context"] = dataset.spec.sample_tokens - 1
     parts["model"]["vocab_size"] = vocabulary_size(load_tokenizer(dataset))
     return _whole(template, parts)
@@ -100,11 +114,12 @@ def apply_changes(
         _apply(parts, change, fixed)
 
 
-def _whole(template: RunSpec, parts: Parts) -> RunSpec:
-    """The spec of these parts, with all that follows from them."""
+def _whole(template: RunSpec, parts: Parts, *, genesis_root: Hash32 | None = None) -> RunSpec:
+    """The spec of these parts, with all that follows from them; `genesis_root`: of the checkpoint that it starts from."""
+    start = template.start if genesis_root is None else "checkpoint"
     try:
         data = record.from_json(DataSpec, parts["data"])
-        model = record.from_json(ModelSpec, parts["model"])
+        model = read_model_spec(parts["model"])
         steps, batch = parts["inner"]["steps"], parts["inner"]["batch"]
         if not isinstance(steps, int) or not isinstance(batch, int):
             raise Rejected("inner.steps and inner.batch are whole numbers")
@@ -120,12 +135,20 @@ def _whole(template: RunSpec, parts: Parts) -> RunSpec:
                 "train_samples": data.train_samples,
             }
         )
-        if model != template.model:  # it takes a while
-            parts["chain"]["genesis_root"] = state_root(initial_parameters(model)).hex()
-        whole = {**record.to_json(template), **parts}
+        if genesis_root is None and model != template.model:  # it takes a while
+            genesis_root = _seeded_root(model, start)
+        if genesis_root is not None:
+            parts["chain"]["genesis_root"] = genesis_root.hex()
+        whole = {**record.to_json(template), **parts, "start": start}
         return RunSpec.from_bytes(canonical.dumps(whole))
     except Rejected as error:
         raise OperatorError(str(error), _CHOOSE) from error
+
+
+def _seeded_root(model: ModelSpec, start: str) -> Hash32:
+    if start != "seed" or not isinstance(model, LlamaSpec):
+        raise OperatorError("--set changes the model to start from", "leave model.… out of --set")
+    return state_root(initial_parameters(model))
 
 
 def _apply(parts: Parts, change: str, fixed: Mapping[str, str]) -> None:

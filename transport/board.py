@@ -26,7 +26,8 @@ from transport.names import check_key, check_topic
 
 logger = logging.getLogger(__name__)
 
-_FILE = re.compile(r"([0-9]{12})\.([A-Za-z0-9-]+)\.([0-9a-f]{64})", re.ASCII)
+RECORD_FILE = re.compile(r"([0-9]{12})\.([A-Za-z0-9-]+)\.([0-9a-f]{64})", re.ASCII)
+TOPICS = "topics"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +52,7 @@ class RecordBoard:
     def __init__(self, root: Path, limits: BoardLimits | None = None) -> None:
         self.root = root
         self.limits = limits or BoardLimits()
-        self._topics_folder = root / "topics"
+        self._topics_folder = root / TOPICS
         self._scratch = root / "scratch"
         self._lock = threading.RLock()
         self._topics: dict[str, list[Entry]] = {}  # oldest first
@@ -191,7 +192,7 @@ class RecordBoard:
     def _load(self) -> None:
         found = []
         for path in self._topics_folder.rglob("*"):
-            match = _FILE.fullmatch(path.name)
+            match = RECORD_FILE.fullmatch(path.name)
             if match and path.is_file():
                 topic = path.parent.relative_to(self._topics_folder).as_posix()
                 with suppress(BadName):

@@ -42,6 +42,12 @@ from transport.parts import Part, PartFolder
 logger = logging.getLogger(__name__)
 
 
+def blob_path(root: Path, digest: Hash32) -> Path:
+    """Where a store in `root` keeps a blob."""
+    name = digest.hex()
+    return root / "blobs" / name[:2] / name
+
+
 class FolderStore:
     """A content-addressed store in one folder.
 
@@ -237,8 +243,7 @@ class FolderStore:
         self._held_bytes = sum(self._sizes.values())
 
     def _path(self, digest: Hash32) -> Path:
-        name = digest.hex()
-        return self._blobs / name[:2] / name
+        return blob_path(self.root, digest)
 
     def _open_file(self, digest: Hash32) -> BufferedReader:
         with self._lock:

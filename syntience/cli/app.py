@@ -25,6 +25,7 @@ from syntience.cli import (
     keys,
     ledger,
     miner,
+    model,
     report,
     rewards,
     spec,
@@ -49,6 +50,7 @@ app = typer.Typer(
 )
 app.add_typer(keys.app, name="keys")
 app.add_typer(data.app, name="data")
+app.add_typer(model.app, name="model")
 app.add_typer(stake.app, name="stake")
 app.add_typer(rewards.app, name="rewards")
 app.add_typer(governor.app, name="governor")

@@ -44,6 +44,14 @@ def run(
     ] = False,
     seed: Annotated[int, typer.Option("--seed", help="Fixes keys and the first weights.")] = 1,
     model: Annotated[str, typer.Option("--model", help="tiny, default or small.")] = "default",
+    start: Annotated[
+        Path | None,
+        typer.Option(
+            "--start",
+            metavar="DIR",
+            help="Fine-tune the model in this folder, with its tokenizer; --model still says how.",
+        ),
+    ] = None,
     data: Annotated[
         Path | None,
         typer.Option(
@@ -117,6 +125,7 @@ def run(
         model=model,
         changes=tuple(changes or ()),
         work=(work or cache_dir / "devnet").absolute(),
+        start=start.absolute() if start else None,
         data=data,
         keep=keep,
         kill_every_s=kill_every,

@@ -22,6 +22,15 @@ def make_spec(
     out: Annotated[
         Path, typer.Option("--out", metavar="FILE", help="The spec to write; it must not exist.")
     ],
+    start: Annotated[
+        Path | None,
+        typer.Option(
+            "--start",
+            metavar="DIR",
+            help="The model to start from, as transformers or `syntience model import` writes it; "
+            "by default its weights come from a seed.",
+        ),
+    ] = None,
     changes: Annotated[
         list[str] | None,
         typer.Option(
@@ -39,7 +48,7 @@ def make_spec(
     if out.exists():
         raise OperatorError(f"{out} exists", "choose another --out, or remove it")
     require_writable(out)
-    spec = derive_spec(load_spec(template), data=data, changes=changes or [])
+    spec = derive_spec(load_spec(template), data=data, changes=changes or [], start=start)
     write_atomically(out, spec.to_bytes() + b"\n")
     say("spec", str(out))
     say("spec hash", "0x" + spec.hash().hex())

@@ -13,7 +13,8 @@ from types import MappingProxyType
 from protocol import record
 from protocol.errors import OperatorError, Rejected
 from protocol.ids import ZERO32
-from protocol.spec import DataSpec, InnerSpec, ModelSpec, RunSpec
+from protocol.model_spec import LlamaSpec, ModelSpec
+from protocol.spec import DataSpec, InnerSpec, RunSpec
 from syntience.devnet.presets import Crowd, Preset, build_spec, with_bounds
 from syntience.spec_file import FOLLOWS, apply_changes, changed_spec
 
@@ -45,7 +46,7 @@ def changed_preset(preset: Preset, changes: Sequence[str]) -> Preset:
     }
     apply_changes(parts, own, fixed=FIXED)
     try:
-        model = record.from_json(ModelSpec, parts["model"])
+        model = record.from_json(LlamaSpec, parts["model"])
         inner = record.from_json(InnerSpec, parts["inner"])
     except Rejected as error:
         raise OperatorError(str(error), _CHOOSE) from error

@@ -29,6 +29,7 @@ class Scene:
     Attributes:
         folder: the run's.
         dataset: the prepared data set.
+        start: the model of round 1, where it comes from a folder.
         last_epoch: after it everybody stops.
         disputes: whether honest hunters open games about work that they can't reproduce.
     """
@@ -39,6 +40,7 @@ class Scene:
     dataset: Path
     last_epoch: Epoch
     disputes: bool = False
+    start: Path | None = None
 
 
 def process_of(player: Player, scene: Scene) -> ProcessSpec:
@@ -55,6 +57,8 @@ def process_of(player: Player, scene: Scene) -> ProcessSpec:
 def command_of(player: Player, scene: Scene, *, forever: bool = False) -> tuple[str, ...]:
     """The command line of a player's process; `forever` leaves out the last epoch."""
     command = [*_bare_command(player, scene), "--data", str(scene.dataset)]
+    if scene.start is not None:
+        command += ["--start", str(scene.start)]
     if not forever:
         command += ["--last-epoch", str(scene.last_epoch)]
     if not player.is_honest:

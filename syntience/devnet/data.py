@@ -13,12 +13,18 @@ from syntience.devnet.presets import Preset
 from syntience.documents import Documents, ListedDocuments, open_documents
 from training.dataset import FORMAT, MANIFEST, TokenDataset
 from training.prepare import prepare_dataset
+from training.vocabulary import GivenTokenizer
 
 _HELDOUT = 0.05
 
 
 def prepare_data(
-    preset: Preset, text: Path | None, *, cache_dir: Path, work: Path
+    preset: Preset,
+    text: Path | None,
+    *,
+    cache_dir: Path,
+    work: Path,
+    tokenizer: GivenTokenizer | None = None,
 ) -> tuple[Path, DataSpec]:
     """The prepared data set's folder and spec.
 
@@ -27,6 +33,7 @@ def prepare_data(
         text: the user's own text; None takes the default corpus.
         cache_dir: where the default corpus is kept.
         work: where prepared data sets are kept.
+        tokenizer: the model's own; None trains one.
 
     Raises:
         OperatorError: no text, too little of it, or no room.
@@ -36,12 +43,13 @@ def prepare_data(
         documents = ListedDocuments(corpus.NAME, corpus.fetch_default_corpus(cache_dir))
     else:
         documents = open_documents(text, cache_dir=cache_dir)
-    folder = work / "datasets" / f"{documents.name}-{_key(preset, documents)[:16]}"
+    folder = work / "datasets" / f"{documents.name}-{_key(preset, documents, tokenizer)[:16]}"
     if not (folder / MANIFEST).exists():
         prepare_dataset(
             documents,
             folder,
-            vocab_size=preset.vocab_size,
+            vocab_size=preset.vocab_size if tokenizer is None else None,
+            tokenizer=tokenizer,
             context=preset.model.context,
             heldout_fraction=_HELDOUT,
             name=documents.name,
@@ -49,7 +57,9 @@ def prepare_data(
     return folder, TokenDataset.open(folder).spec
 
 
-def _key(preset: Preset, documents: Documents) -> str:
+def _key(
+    preset: Preset, documents: Documents, tokenizer: GivenTokenizer | None
+) -> str:
     """A digest of everything that the data set follows from."""
     digest = hashlib.sha256()
     for document in documents:
@@ -63,4 +73,7 @@ def _key(preset: Preset, documents: Documents) -> str:
         "tokenizers": metadata.version("tokenizers"),
         "vocab": preset.vocab_size,
     }
+    if tokenizer is not None:
+        facts["tokenizer"] = hashlib.sha256(tokenizer.path.read_bytes()).hexdigest()
+        facts["end"] = tokenizer.end_token
     return hashlib.sha256(canonical.dumps(facts)).hexdigest()

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from protocol.errors import OperatorError
 from protocol.ids import UNITS_PER_TOKEN, Hash32, Units
 from protocol.merkle import depth_of
-from protocol.model_spec import LlamaSpec
+from protocol.model_spec import LlamaSpec, ModelSpec
 from protocol.schedule import CONSTANT
 from protocol.spec import (
     SPEC_VERSION,
@@ -76,15 +76,17 @@ class Preset:
     """A choice of `--model`.
 
     Attributes:
+        start: see `RunSpec`.
         train_core_s: what one miner's training of a round takes of one core, measured.
         windows: for a crowded machine.
         brisk: for one with few processes to a core.
     """
 
     name: str
-    model: LlamaSpec
+    model: ModelSpec
     inner: InnerSpec
     train_core_s: float
+    start: str = "seed"
     windows: Windows = Windows()
     brisk: Windows = BRISK
 
@@ -220,7 +222,7 @@ def build_spec(
             )
         ),
         model=preset.model,
-        start="seed",
+        start=preset.start,
         data=data,
         inner=inner,
         codec=CODEC,

@@ -95,6 +95,7 @@ class _Devnet:
             set_stage,
             self._preset,
             seed=settings.seed,
+            start=settings.start,
             text=settings.data,
             cache_dir=cache_dir,
             work=settings.work,
@@ -219,6 +220,7 @@ class _Devnet:
             dataset=stage.dataset,
             last_epoch=Epoch(self._settings.epochs),
             disputes=self._settings.disputes,
+            start=self._settings.start,
         )
 
     def _anvil_options(self) -> AnvilOptions:

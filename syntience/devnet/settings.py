@@ -26,6 +26,7 @@ class DevnetSettings:
         seed: fixes keys and the model's first weights.
         model: name of a preset.
         changes: other values of the spec, ``part.field=value`` (see `syntience.devnet.changes`).
+        start: a folder with the model to start from, in place of the preset's; None starts from the seed.
         data: the user's own text, None for the default one.
         work: where data sets are cached and runs have their folders.
         keep: leave the run's folder behind, with the chain's state.
@@ -46,6 +47,7 @@ class DevnetSettings:
     rogue_hunters: tuple[str, ...] = ()
     disputes: bool = False
     changes: tuple[str, ...] = ()
+    start: Path | None = None
     data: Path | None = None
     keep: bool = False
     kill_every_s: int | None = None
@@ -61,6 +63,10 @@ class DevnetSettings:
         if self.kill_every_s is not None:
             _within("--kill-every", self.kill_every_s, 1, 3_600)
         _within("--seed", self.seed, 0, (1 << 63) - 1)
+        if self.start is not None and any(change.startswith("model.") for change in self.changes):
+            raise ConfigError(
+                "--set changes the model to start from", "leave model.… out of --set"
+            )
         if self.model not in PRESET_NAMES:
             raise ConfigError(
                 f"there is no model {self.model!r}", f"choose --model {' or '.join(PRESET_NAMES)}"
