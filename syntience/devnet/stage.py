@@ -11,7 +11,7 @@ from protocol.ids import Hash32
 from protocol.model_spec import LlamaSpec
 from protocol.spec import DataSpec
 from syntience.devnet.data import prepare_data
-from syntience.devnet.presets import Preset
+from syntience.devnet.presets import Preset, preset_named
 from syntience.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -25,6 +25,10 @@ _BOOT_CORE_S = 10.0
 _FOUNDING_S = 30
 _EVALUATED = 256
 """Samples of the first evaluation."""
+_FINE_TUNING_RATE = "0.0005"
+"""Of a trained model; the presets' rate, made for random weights, would first spoil what it knows."""
+_ROOMY = "small"
+"""Whose windows a model gets of which nobody has measured how long it takes to examine."""
 _BACKWARD = 3.5
 """A training step takes so many times a forward pass: twice as much for the gradients, and the optimiser."""
 
@@ -138,8 +142,16 @@ def _from_folder(preset: Preset, folder: Path) -> _Opening:
         raise ConfigError(
             f"the tokenizer in {folder} has more tokens than its model", "get an intact copy"
         )
+    roomy = preset_named(_ROOMY)
     return _Opening(
-        preset=replace(preset, model=stored.model, start="checkpoint"),
+        preset=replace(
+            preset,
+            model=stored.model,
+            inner=replace(preset.inner, learning_rate=_FINE_TUNING_RATE),
+            start="checkpoint",
+            windows=roomy.windows,
+            brisk=roomy.brisk,
+        ),
         params=stored.params,
         tokenizer=GivenTokenizer(path=folder / TOKENIZER, end_token=stored.words.end),
     )
