@@ -46,6 +46,7 @@ from tests.chain import Anvil, start_anvil
 from tests.ports import free_port
 from tests.specs import MODEL, SPEC, tokens
 from training.dataset import TokenDataset
+from training.model_folder import read_model
 from training.parameters import initial_parameters
 from training.prepare import prepare_dataset
 from training.roots import state_root
@@ -107,6 +108,7 @@ class Member:
     port: int
     behaviour: str = "honest"
     data_dir: Path | None = None
+    start_dir: Path | None = None
     asleep: bool = False
     node: Node | None = None
     role: Miner | Validator | Hunter | None = None
@@ -252,6 +254,7 @@ class Subnet:
             rpc_url=self.anvil.url,
             port=member.port,
             data_dir=member.data_dir,
+            start_dir=member.start_dir,
             allow_private=True,
             store_bytes=1 << 30,
             outbox=self.outbox,
@@ -531,6 +534,7 @@ async def subnet(
     outbox: OutboxSettings = FAST,
     codec: CodecSpec = CODEC,
     outer: OuterSpec = SPEC.outer,
+    start: Path | None = None,
     **chain: int,
 ) -> AsyncIterator[Subnet]:
     """A fresh run whose members are registered, open and waiting for genesis.
@@ -544,6 +548,7 @@ async def subnet(
         disputes: whether the hunters open games about work that they can't reproduce.
         outbox: how all members watch their transactions.
         codec, outer: parts of the spec.
+        start: a folder with the model to start from, which v1 alone has.
         **chain: parameters that differ from `CLOCK` and `tests.specs`.
     """
     async with AsyncExitStack() as stack:
@@ -556,6 +561,8 @@ async def subnet(
         )
         genesis_time = anvil.time() + 1_000
         spec = subnet_spec(dataset, codec=codec, outer=outer, genesis_time=genesis_time, **chain)
+        if start is not None:
+            spec = starting_from(start, spec)
         run_file = await deploy(
             connection,
             deployers_box,
@@ -589,6 +596,7 @@ async def subnet(
             await net.join(Role.MINER, name, behaviour=behaviour)
         for number in range(1, hunters + 1):
             await net.join(Role.NONE, f"h{number}")
+        net.validators[0].start_dir = start
         try:
             await net.open(*net.members)
             yield net
@@ -624,6 +632,18 @@ def subnet_spec(
         codec=codec,
         outer=outer,
         scoring=replace(SPEC.scoring, rand_samples=128),
+    )
+
+
+def starting_from(folder: Path, spec: RunSpec) -> RunSpec:
+    """The same run from the model in a folder, trained more gently."""
+    stored = read_model(folder, context=spec.data.sample_tokens - 1)
+    return replace(
+        spec,
+        chain=replace(spec.chain, genesis_root=state_root(stored.params)),
+        model=stored.model,
+        start="checkpoint",
+        inner=replace(spec.inner, learning_rate="0.01"),
     )
 
 
