@@ -15,10 +15,11 @@ from protocol.runfile import RunFile
 from protocol.spec import DataSpec
 from syntience.layers import Secret
 from syntience.model_card import CARD, Origin, model_card, root_in_card
+from training.dataset import TOKENIZER
 from training.model_folder import StoredModel, read_model, write_model
 from training.parameters import from_blob, parameter_count
 from training.roots import state_root
-from training.words import TOKENIZER, Words
+from training.words import Words
 
 _DATASET = "dataset"
 """Where a node keeps the data set that it fetched, in its state."""

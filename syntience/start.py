@@ -7,7 +7,7 @@ from pathlib import Path
 from protocol.errors import OperatorError
 from training.dataset import TokenDataset
 from training.model_folder import StoredModel, read_model
-from training.tokenizer import load_tokenizer
+from training.tokenizer import load_tokenizer, vocabulary_size
 
 
 def read_start(folder: Path, dataset: TokenDataset) -> StoredModel:
@@ -24,18 +24,18 @@ def read_start(folder: Path, dataset: TokenDataset) -> StoredModel:
 def check_start(stored: StoredModel, dataset: TokenDataset) -> None:
     """Raises OperatorError unless the model knows the data set's tokens and sees whole samples."""
     context = dataset.spec.sample_tokens - 1
-    words = load_tokenizer(dataset).get_vocab()
+    tokenizer = load_tokenizer(dataset)
     if stored.model.context < context:
         raise OperatorError(
             f"the samples have {context} tokens of context, the model sees {stored.model.context}",
             "prepare the data set with a shorter --context",
         )
-    if stored.words is not None and stored.words.tokenizer().get_vocab() != words:
+    if stored.words is not None and stored.words.tokenizer().get_vocab() != tokenizer.get_vocab():
         raise OperatorError(
             "the data set has other tokens than the model",
             "prepare it with the model's tokenizer.json",
         )
-    if max(words.values()) >= stored.model.vocab_size:
+    if vocabulary_size(tokenizer) > stored.model.vocab_size:
         raise OperatorError(
             f"the data set has more tokens than the {stored.model.vocab_size} of the model",
             "prepare it with the model's own tokenizer",

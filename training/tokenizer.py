@@ -63,10 +63,19 @@ def load_tokenizer(dataset: TokenDataset) -> Tokenizer:
 def read_tokenizer(path: Path) -> Tokenizer:
     """A `tokenizer.json` that neither cuts nor pads; raises DatasetError."""
     try:
-        tokenizer = Tokenizer.from_str(path.read_text(encoding="utf-8"))
+        content = path.read_bytes()
+    except OSError as error:
+        raise DatasetError(f"can't read {path} ({error.strerror})", "check the path") from error
+    return parse_tokenizer(content, name=str(path))
+
+
+def parse_tokenizer(content: bytes, *, name: str) -> Tokenizer:
+    """What a `tokenizer.json` of this name says, neither cutting nor padding; raises DatasetError."""
+    try:
+        tokenizer = Tokenizer.from_str(content.decode())
     except Exception as error:  # `tokenizers` raises nothing narrower
         raise DatasetError(
-            f"{path} is no tokenizer ({error})",
+            f"{name} is no tokenizer ({error})",
             "give a tokenizer.json as the library `tokenizers` writes it",
         ) from error
     tokenizer.no_truncation()

@@ -8,10 +8,11 @@ from pathlib import Path
 
 from tokenizers import Tokenizer
 
-from training.errors import ModelError
+from training.dataset import TOKENIZER
 from training.json_files import json_text, read_json_object
+from training.tokenizer import parse_tokenizer
 
-TOKENIZER, TOKENIZER_CONFIG = "tokenizer.json", "tokenizer_config.json"
+TOKENIZER_CONFIG = "tokenizer_config.json"
 GENERATION_CONFIG, SPECIAL_TOKENS = "generation_config.json", "special_tokens_map.json"
 
 
@@ -29,21 +30,12 @@ class Words:
     end: str | None
 
     def tokenizer(self) -> Tokenizer:
-        """Ready to encode, cutting and padding nothing; raises ModelError."""
-        try:
-            tokenizer = Tokenizer.from_str(self.json.decode())
-        except Exception as error:  # `tokenizers` raises nothing narrower
-            raise ModelError(
-                f"{TOKENIZER} is no tokenizer ({error})",
-                "give a tokenizer.json as the library `tokenizers` writes it",
-            ) from error
-        tokenizer.no_truncation()
-        tokenizer.no_padding()
-        return tokenizer
+        """Ready to encode, cutting and padding nothing; raises DatasetError."""
+        return parse_tokenizer(self.json, name=TOKENIZER)
 
 
 def read_words(folder: Path, config: Mapping[str, object]) -> Words | None:
-    """The tokenizer in a model's folder, if it is there as `tokenizers` writes it; raises ModelError.
+    """The tokenizer in a model's folder, if it is there as `tokenizers` writes it; raises OperatorError.
 
     Args:
         folder: the model's.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -152,7 +153,8 @@ def evaluate(
     """Print what a model makes of a text: loss in nats per token, perplexity, bits per byte."""
     import math
 
-    from syntience.documents import load_documents
+    from syntience.corpus import default_cache_dir
+    from syntience.documents import open_documents
     from syntience.importing import load_model
     from syntience.start import check_start
     from training.dataset import MANIFEST, TokenDataset
@@ -172,7 +174,7 @@ def evaluate(
         say("perplexity", f"{math.exp(loss):.3f}")
         return
     stored = load_model(source, tokenizer=tokenizer, context=context)
-    found = text_loss(stored, load_documents(text))
+    found = text_loss(stored, open_documents(text, cache_dir=default_cache_dir(os.environ)))
     say("tokens", f"{found.tokens:,} of {found.bytes:,} bytes")
     say("loss", f"{found.per_token:.4f} nats per token")
     say("perplexity", f"{found.perplexity:.3f}")

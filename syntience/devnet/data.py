@@ -57,9 +57,7 @@ def prepare_data(
     return folder, TokenDataset.open(folder).spec
 
 
-def _key(
-    preset: Preset, documents: Documents, tokenizer: GivenTokenizer | None
-) -> str:
+def _key(preset: Preset, documents: Documents, tokenizer: GivenTokenizer | None) -> str:
     """A digest of everything that the data set follows from."""
     digest = hashlib.sha256()
     for document in documents:

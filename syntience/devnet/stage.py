@@ -16,7 +16,7 @@ from syntience.errors import ConfigError
 
 if TYPE_CHECKING:
     from training.parameters import Parameters
-    from training.prepare import GivenTokenizer
+    from training.vocabulary import GivenTokenizer
 
 _IMPORT_CORE_S = 2.0
 """What importing the numeric libraries takes of one core where `_BOOT_CORE_S` was measured."""
@@ -128,9 +128,10 @@ def _from_seed(preset: Preset, seed: int) -> _Opening:
 
 def _from_folder(preset: Preset, folder: Path) -> _Opening:
     """The model in a folder, seeing no more tokens at once than the preset's."""
+    from training.dataset import TOKENIZER
     from training.model_folder import read_model
-    from training.prepare import GivenTokenizer
-    from training.words import TOKENIZER
+    from training.tokenizer import vocabulary_size
+    from training.vocabulary import GivenTokenizer
 
     stored = read_model(folder, context=preset.model.context)
     if stored.words is None or stored.words.end is None:
@@ -138,7 +139,7 @@ def _from_folder(preset: Preset, folder: Path) -> _Opening:
             f"the model in {folder} has no tokenizer with an end of text",
             "add its tokenizer.json, and a tokenizer_config.json that names the eos_token",
         )
-    if max(stored.words.tokenizer().get_vocab().values()) >= stored.model.vocab_size:
+    if vocabulary_size(stored.words.tokenizer()) > stored.model.vocab_size:
         raise ConfigError(
             f"the tokenizer in {folder} has more tokens than its model", "get an intact copy"
         )

@@ -18,8 +18,8 @@ from tests.specs import some_hash
 from training.dataset import TOKENIZER, TokenDataset
 from training.model_folder import read_model
 from training.parameters import initial_parameters, to_blob
-from training.prepare import END_OF_TEXT
 from training.roots import state_root
+from training.tokenizer import END_OF_TEXT
 from transport.board import RecordBoard
 from transport.limits import MIB
 from transport.store import FolderStore

@@ -16,11 +16,13 @@ from tests.real_data import real_file
 from tests.specs import SPEC
 from tests.training import llama2c_reference as reference
 from tests.training.foreigners import CONTEXT, VOCABULARY, add_tokenizer, save_model
+from training.dataset import TOKENIZER
 from training.model_folder import read_model
 from training.parameters import shapes
-from training.prepare import END_OF_TEXT, GivenTokenizer, prepare_dataset
+from training.prepare import prepare_dataset
 from training.roots import state_root
-from training.words import TOKENIZER
+from training.tokenizer import END_OF_TEXT
+from training.vocabulary import GivenTokenizer
 
 pytest.importorskip("transformers", reason="transformers is not installed (an extra)")
 pytestmark = pytest.mark.filterwarnings("ignore")

@@ -7,9 +7,10 @@ from typing import Any
 
 from tokenizers import Tokenizer
 
+from training.dataset import TOKENIZER
 from training.json_files import json_text
-from training.prepare import END_OF_TEXT, train_tokenizer
-from training.words import TOKENIZER, TOKENIZER_CONFIG
+from training.tokenizer import END_OF_TEXT, train_tokenizer
+from training.words import TOKENIZER_CONFIG
 
 VOCABULARY, CONTEXT = 300, 64
 _SIZES: dict[str, dict[str, object]] = {

@@ -15,14 +15,15 @@ import pytest
 import torch
 from safetensors.numpy import load_file, save_file
 
+from protocol.errors import OperatorError
 from tests.specs import MODEL
 from tests.training.foreigners import CONTEXT, KINDS, VOCABULARY, add_tokenizer, save_model
 from training.errors import ModelError
 from training.flat_model import FlatModel
 from training.model_folder import CONFIG, INDEX, WEIGHTS, StoredModel, read_model, write_model
 from training.parameters import initial_parameters
-from training.prepare import END_OF_TEXT, train_tokenizer
 from training.roots import state_root
+from training.tokenizer import END_OF_TEXT, train_tokenizer
 from training.words import Words
 
 pytest.importorskip("transformers", reason="transformers is not installed (an extra)")
@@ -195,7 +196,7 @@ def _tensors(folder: Path, change: Callable[[dict[str, np.ndarray]], object]) ->
 def test_read_model__damaged_folder__is_refused(tmp_path: Path, damage, message: str) -> None:  # type: ignore[no-untyped-def]
     write_model(stored_llama(), tmp_path / "out")
     damage(tmp_path / "out")
-    with pytest.raises(ModelError, match=message):
+    with pytest.raises(OperatorError, match=message):
         read_model(tmp_path / "out")
 
 

@@ -13,8 +13,8 @@ from training.errors import ModelError
 from training.flat_model import FlatModel
 from training.model_folder import StoredModel
 from training.parameters import initial_parameters
-from training.prepare import END_OF_TEXT, train_tokenizer
 from training.text_loss import TextLoss, text_loss
+from training.tokenizer import END_OF_TEXT, train_tokenizer
 from training.words import Words
 
 TEXTS = ["the cat sat on the mat, and " * 4, "é", "a dog", "the mat sat on the cat. " * 9]

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from training.errors import ModelError
+from training.dataset import TOKENIZER
+from training.errors import DatasetError
 from training.json_files import json_text
-from training.prepare import END_OF_TEXT, train_tokenizer
+from training.tokenizer import END_OF_TEXT, train_tokenizer
 from training.words import (
     GENERATION_CONFIG,
-    TOKENIZER,
     TOKENIZER_CONFIG,
     Words,
     read_words,
@@ -70,5 +70,5 @@ def test_words_files__read_again__are_the_same_words(folder: Path) -> None:
 
 
 def test_words__no_tokenizer_s_bytes__are_refused() -> None:
-    with pytest.raises(ModelError, match="no tokenizer"):
+    with pytest.raises(DatasetError, match="no tokenizer"):
         Words(json=b"{}", start=None, end=None).tokenizer()
