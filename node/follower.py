@@ -29,8 +29,8 @@ from protocol.runfile import RunFile
 from protocol.submission import Publication, Submission
 from training.aggregate import aggregate
 from training.codec import Payload
-from training.outer import OuterStep
 from training.model_folder import read_model
+from training.outer import OuterStep
 from training.parameters import Parameters, initial_parameters
 from training.roots import state_root
 

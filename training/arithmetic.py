@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from protocol.model_spec import ModelSpec
-from protocol.spec import (CodecSpec, ComputeSpec, InnerSpec, RunSpec)
+from protocol.spec import CodecSpec, ComputeSpec, InnerSpec, RunSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -105,9 +105,7 @@ class InnerLoop:
         checkpoint_activations: bool = False,
     ) -> None:
         self._start, self._arithmetic, self._taken = start, arithmetic, taken
-        self._flat = FlatModel(
-            arithmetic.model, checkpoint_activations=checkpoint_activations
-        )
+        self._flat = FlatModel(arithmetic.model, checkpoint_activations=checkpoint_activations)
         self._flat.load(start.params)
         self._optimizer = AdamW(self._flat, arithmetic.inner, start.local)
         self._feedback_roots = tensor_roots(start.local.e)

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from protocol.ids import Round
 from protocol.model_spec import LlamaSpec
 from protocol.schedule import CONSTANT
-from protocol.spec import (CodecSpec, ComputeSpec, InnerSpec)
+from protocol.spec import CodecSpec, ComputeSpec, InnerSpec
 from scripts.bench.figures import Figure, peak_mib, table, write_json
 from syntience import corpus
 from syntience.documents import Documents, ListedDocuments, open_documents

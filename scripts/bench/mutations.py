@@ -26,7 +26,7 @@ from typing import TypeAlias
 import numpy as np
 
 from protocol.model_spec import LlamaSpec
-from protocol.spec import (CodecSpec)
+from protocol.spec import CodecSpec
 from scripts.bench.figures import Figure, peak_mib, table, write_json
 from scripts.bench.mutators import Stock, mutated
 from syntience.devnet.presets import preset_named

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from protocol.ids import ZERO32, Round
 from protocol.model_spec import LlamaSpec
-from protocol.spec import (CodecSpec, ComputeSpec)
+from protocol.spec import CodecSpec, ComputeSpec
 from scripts.bench.figures import Figure, table, write_json
 from syntience.devnet.presets import preset_named
 from training.arithmetic import Arithmetic

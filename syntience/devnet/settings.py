@@ -64,9 +64,7 @@ class DevnetSettings:
             _within("--kill-every", self.kill_every_s, 1, 3_600)
         _within("--seed", self.seed, 0, (1 << 63) - 1)
         if self.start is not None and any(change.startswith("model.") for change in self.changes):
-            raise ConfigError(
-                "--set changes the model to start from", "leave model.… out of --set"
-            )
+            raise ConfigError("--set changes the model to start from", "leave model.… out of --set")
         if self.model not in PRESET_NAMES:
             raise ConfigError(
                 f"there is no model {self.model!r}", f"choose --model {' or '.join(PRESET_NAMES)}"

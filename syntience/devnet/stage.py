@@ -22,6 +22,8 @@ _IMPORT_CORE_S = 2.0
 """What importing the numeric libraries takes of one core where `_BOOT_CORE_S` was measured."""
 _BOOT_CORE_S = 10.0
 """More than one role's process takes of one core until it works. Time that is left is skipped."""
+_LIBRARY_CORE_S = 5.0
+"""What importing transformers takes on top."""
 _FOUNDING_S = 30
 _EVALUATED = 256
 """Samples of the first evaluation."""
@@ -160,4 +162,6 @@ def _from_folder(preset: Preset, folder: Path) -> _Opening:
 
 def lead_s(stage: Stage, *, processes: int, cores: int) -> int:
     """Seconds from the deployment to genesis: ample time for everybody to boot and to be registered."""
-    return _FOUNDING_S + round(stage.slowness * _BOOT_CORE_S * processes / cores)
+    own = isinstance(stage.preset.model, LlamaSpec)
+    boot_core_s = _BOOT_CORE_S + (0.0 if own else _LIBRARY_CORE_S)
+    return _FOUNDING_S + round(stage.slowness * boot_core_s * processes / cores)

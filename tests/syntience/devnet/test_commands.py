@@ -35,6 +35,16 @@ def test_command_of__an_honest_miner__is_what_an_operator_types() -> None:
     assert "--behaviour" not in command
 
 
+def test_command_of__a_start__is_handed_to_everybody_but_the_guest() -> None:
+    started = replace(SCENE, start=Path("/models/one"))
+    for player in PLAYERS:
+        assert value(command_of(player, started), "--start") == "/models/one"
+        assert "--start" not in command_of(player, SCENE)
+    guest = cast_guest(PLAYERS, seed=7)
+    lines = how_to_go_on(PLAYERS, guest, started, stake=tokens(1), anvil=["anvil"]).splitlines()
+    assert "--start" not in lines[-1]
+
+
 def test_command_of__a_cheat__names_its_behaviour() -> None:
     assert value(command_of(CHEAT, SCENE), "--behaviour") == "wrong-data"
 
