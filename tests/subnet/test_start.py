@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from node.kept import read_kept
 from protocol.ids import Round
 from protocol.model_spec import LlamaSpec, TransformersSpec
 from syntience.exporting import Export, export_model, verify_export
+from syntience.layers import Secret
 from tests.chain import Anvil
 from tests.subnet.stepped import Subnet, subnet
 from tests.training import llama2c_reference as reference
@@ -80,6 +82,11 @@ async def test_subnet__from_a_checkpoint__agrees_learns_and_exports(
         export = Export(out=tmp_path / "out", run_file=run_file, state=state, data=text.folder)
         origin = await export_model(export)
         assert origin.root == verify_export(tmp_path / "out", None) == joiner.root
+        asked = replace(export, rpc_url=Secret(stepped_anvil.url))
+        newest = await export_model(replace(asked, out=tmp_path / "newest"))
+        before = await export_model(replace(asked, out=tmp_path / "before", round=Round(ROUNDS)))
+        assert (newest.finalised, before.finalised) == (False, True)
+        assert before.root == await net.final_root(Round(ROUNDS))
 
 
 async def test_follower__another_model_than_the_run_s__stops_before_it_signs_anything(
