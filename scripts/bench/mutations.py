@@ -29,7 +29,7 @@ from protocol.model_spec import LlamaSpec
 from protocol.spec import CodecSpec
 from scripts.bench.figures import Figure, peak_mib, table, write_json
 from scripts.bench.mutators import Stock, mutated
-from syntience.devnet.presets import preset_named
+from syntience.devnet.presets import DEFAULT_MODEL
 from training import kernels
 from training.chunk import is_canonical_chunk
 from training.codec import Payload, decode_payload, encode_flat
@@ -37,7 +37,7 @@ from training.errors import PayloadError
 from training.kernels.build import build
 from training.layout import ChunkLayout, chunk_layout
 
-_DEFAULT = preset_named("default").model
+_DEFAULT = DEFAULT_MODEL
 _TINY = replace(
     _DEFAULT, vocab_size=70, hidden_size=16, intermediate_size=36, layers=1, heads=2, kv_heads=1
 )

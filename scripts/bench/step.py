@@ -29,7 +29,7 @@ from protocol.ids import ZERO32, Round
 from protocol.model_spec import LlamaSpec
 from protocol.spec import CodecSpec, ComputeSpec
 from scripts.bench.figures import Figure, table, write_json
-from syntience.devnet.presets import preset_named
+from syntience.devnet.presets import DEFAULT_MODEL, preset_named
 from training.arithmetic import Arithmetic
 from training.inner import InnerLoop, InnerState, RoundStart, train_round
 from training.local_state import LocalState
@@ -43,7 +43,7 @@ from transport.limits import ServerLimits
 from transport.server import NodeServer
 from transport.store import FolderStore
 
-SMALL = preset_named("default").model
+SMALL = DEFAULT_MODEL
 LARGE = replace(
     SMALL, vocab_size=2048, hidden_size=288, intermediate_size=768, layers=6, heads=6, kv_heads=6
 )

@@ -108,7 +108,7 @@ _INNER = InnerSpec(
     trace_every=5,
     schedule=CONSTANT,
 )
-_MODEL = LlamaSpec(
+DEFAULT_MODEL = LlamaSpec(
     vocab_size=1024,
     hidden_size=96,
     intermediate_size=256,
@@ -127,7 +127,7 @@ _PRESETS: Mapping[str, Preset] = {
         Preset(
             name="tiny",
             model=replace(
-                _MODEL,
+                DEFAULT_MODEL,
                 vocab_size=512,
                 hidden_size=64,
                 intermediate_size=160,
@@ -137,11 +137,11 @@ _PRESETS: Mapping[str, Preset] = {
             inner=_INNER,
             train_core_s=0.3,
         ),
-        Preset(name="default", model=_MODEL, inner=_INNER, train_core_s=0.8),
+        Preset(name="default", model=DEFAULT_MODEL, inner=_INNER, train_core_s=0.8),
         Preset(
             name="small",
             model=replace(
-                _MODEL,
+                DEFAULT_MODEL,
                 vocab_size=2048,
                 hidden_size=192,
                 intermediate_size=512,

@@ -131,3 +131,15 @@ def test_adamw__clipped_gradient__has_the_norm_over_all_tensors() -> None:
     optimizer.step(0.0)
     assert float(np.linalg.norm(optimizer.m.numpy())) == pytest.approx(0.5, rel=1e-6)
     assert all(parameter.grad is None for parameter in flat.network.parameters())
+
+
+def test_adamw__parameter_that_the_loss_does_not_reach__counts_as_zero() -> None:
+    flat, reference = FlatModel(MODEL), FlatModel(MODEL)
+    for model, absent in ((flat, None), (reference, torch.zeros(MODEL.hidden_size))):
+        model.load(THETA)
+        gradients = random_tensors(1)
+        for name, parameter in model.network.named_parameters():
+            parameter.grad = torch.from_numpy(gradients[name])
+        dict(model.network.named_parameters())["model.norm.weight"].grad = absent
+        AdamW(model, SPEC.inner, LocalState.zeros(MODEL)).step(0.01)
+    assert torch.equal(flat.theta, reference.theta)
