@@ -66,8 +66,8 @@ def derive_spec(
     if start is not None:
         apply_changes(parts, changes, fixed={**FOLLOWS, "model": "--start"})
         stored = read_start(start, dataset)
-        parts["model"] = dict(record.to_json(stored.model))
-        return _whole(template, parts, genesis_root=state_root(stored.params))
+        started = {**parts, "model": dict(record.to_json(stored.model))}
+        return _whole(template, started, genesis_root=state_root(stored.params))
     if template.start != "seed":
         raise OperatorError(
             "the run to be like starts from a checkpoint", "give the one to start from with --start"

@@ -10,7 +10,7 @@ from protocol.errors import OperatorError
 from protocol.model_spec import LlamaSpec, TransformersSpec
 from syntience.cli.app import run
 from syntience.importing import load_model
-from syntience.spec_file import derive_spec
+from syntience.spec_file import changed_spec, derive_spec
 from tests.chain import ROOT
 from tests.real_data import real_file
 from tests.specs import SPEC
@@ -136,6 +136,11 @@ def test_derive_spec__from_a_folder__has_its_model_context_of_the_data_and_root(
     with pytest.raises(OperatorError, match="give the one to start from with --start"):
         derive_spec(spec, data=data, changes=[])
     assert derive_spec(spec, data=data, changes=[], start=gpt2) == spec
+    kept = changed_spec(spec, ["chain.train_s=77"])
+    assert kept.chain.genesis_root == spec.chain.genesis_root
+    assert (kept.start, kept.chain.train_s) == ("checkpoint", 77)
+    with pytest.raises(OperatorError, match=r"leave model\.… out"):
+        changed_spec(spec, ["model.vocab_size=400"])
 
 
 def test_derive_spec__from_a_llama__is_the_project_s_own(data: Path, tmp_path: Path) -> None:
@@ -148,7 +153,7 @@ def test_derive_spec__from_a_llama__is_the_project_s_own(data: Path, tmp_path: P
 def test_derive_spec__model_and_data_that_don_t_fit__say_so(
     gpt2: Path, data: Path, tmp_path: Path
 ) -> None:
-    with pytest.raises(OperatorError, match=r"leave model\.… out"):
+    with pytest.raises(OperatorError, match="follows from --start"):
         derive_spec(SPEC, data=data, changes=["model.context=8"], start=gpt2)
     prepare_dataset(
         ["The cat sat on the mat. " * 40], tmp_path / "other", vocab_size=300, context=24

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from syntience.devnet.settings import parse_cheats
@@ -44,6 +46,7 @@ def test_parse_cheats__an_unknown_kind__says_which_there_are(text: str) -> None:
         ({"rounds_per_epoch": 0}, "--rounds-per-epoch"),
         ({"seed": -1}, "--seed"),
         ({"model": "huge"}, "--model"),
+        ({"start": Path("any"), "changes": ("model.layers=2",)}, "--set"),
     ],
 )
 def test_settings__out_of_range__name_the_flag(changes: dict[str, object], flag: str) -> None:
