@@ -32,6 +32,7 @@ from protocol.errors import Rejected, Retryable
 from protocol.ids import Hash32
 from protocol.merkle import MerkleTree
 from protocol.submission import Publication
+from training.inner import InnerLoop, Loops
 
 logger = logging.getLogger(__name__)
 
@@ -40,11 +41,11 @@ _LEAF = 64
 
 
 class Defender:
-    """One miner's defence in all games against it."""
+    """One miner's defence in all games against it. `loops`: what it trains with."""
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: Node, loops: Loops = InnerLoop) -> None:
         self._node = node
-        self._replayer = Replayer(node)
+        self._replayer = Replayer(node, loops)
         self._served: set[Hash32] = set()
 
     async def work(self) -> None:

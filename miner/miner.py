@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import dataclass
+from functools import partial
 
 from ledger.errors import PAUSED, Reverted
 from miner.behaviour import Behaviour
@@ -34,6 +35,7 @@ from protocol.errors import Retryable
 from protocol.ids import Epoch, Hash32, Round
 from protocol.submission import Publication, SignedSubmission
 from training.codec import Payload
+from training.inner import InnerLoop, Loops
 from training.local_state import LocalState
 from training.parameters import parameter_count
 from training.roots import zero_local_root
@@ -63,6 +65,7 @@ class Miner:
         node: its open node.
         behaviour: how it works; the honest one unless this is an experiment.
         training: how it trains, as far as that changes no bit.
+        loops: what trains its rounds, and does them again when they are disputed.
         last_epoch: it stops working after this epoch; None never.
     """
 
@@ -72,6 +75,7 @@ class Miner:
         behaviour: Behaviour | None = None,
         *,
         training: TrainingSettings | None = None,
+        loops: Loops = InnerLoop,
         last_epoch: Epoch | None = None,
     ) -> None:
         self._node = node
@@ -91,6 +95,7 @@ class Miner:
             prefetch=self._prefetch,
             savepoints=self._savepoints,
             checkpoint_activations=training.checkpoint_activations,
+            loops=loops,
         )
         self._zero_root = zero_local_root(node.run_file.spec.model)
         self._answerer = Answerer(node)
@@ -98,7 +103,9 @@ class Miner:
         self._missed = Round(0)
         self._read_for = Round(0)
         self._refused: set[Round] = set()
-        self._defender = Defender(node)
+        self._defender = Defender(
+            node, partial(loops, checkpoint_activations=training.checkpoint_activations)
+        )
 
     async def run(self) -> None:
         """Works until cancelled, or until everything up to `last_epoch` is claimed."""

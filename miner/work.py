@@ -18,7 +18,7 @@ from training.arithmetic import Arithmetic
 from training.codec import Payload
 from training.dataset import TokenDataset
 from training.figures import RoundFigures
-from training.inner import InnerState, RoundStart, train_round
+from training.inner import InnerLoop, InnerState, Loops, RoundStart, train_round
 from training.local_state import LocalState
 from training.parameters import Parameters
 from training.savepoint import Savepoints
@@ -83,6 +83,7 @@ class Workbench:
         prefetch: over `dataset`.
         savepoints: where a round's progress is kept; None nowhere.
         checkpoint_activations: less memory for more time, same bits.
+        loops: what trains a round.
     """
 
     run: Hash32
@@ -93,6 +94,7 @@ class Workbench:
     prefetch: Prefetch
     savepoints: Savepoints | None = None
     checkpoint_activations: bool = False
+    loops: Loops = InnerLoop
 
     def train(self, start: Start, samples: Sequence[int]) -> Trained:
         """Runs the inner loop on these data set indices."""
@@ -108,6 +110,7 @@ class Workbench:
             Arithmetic.of(self.spec),
             savepoints=self.savepoints,
             checkpoint_activations=self.checkpoint_activations,
+            loops=self.loops,
         )
         return Trained(
             payload=done.payload,

@@ -27,7 +27,7 @@ from protocol.errors import Rejected
 from protocol.ids import Hash32, Round
 from protocol.submission import Publication, Submission
 from training.arithmetic import Arithmetic
-from training.inner import InnerState, RoundStart
+from training.inner import InnerLoop, InnerState, Loops, RoundStart
 from training.local_state import LocalState
 from training.parameters import Parameters
 from training.replay import Replay, replay
@@ -37,10 +37,15 @@ _Result = TypeVar("_Result")
 
 
 class Replayer:
-    """Recomputes rounds for one role."""
+    """Recomputes rounds for one role.
 
-    def __init__(self, node: Node) -> None:
-        self._node = node
+    Args:
+        node: its node.
+        loops: what computes. Whoever has to reach the same bits again must give what computed them first.
+    """
+
+    def __init__(self, node: Node, loops: Loops = InnerLoop) -> None:
+        self._node, self._loops = node, loops
         self.arithmetic = Arithmetic.of(node.run_file.spec)
         self.accepted = AcceptedWork(
             chain=node.chain, exchange=node.exchange, spec=node.run_file.spec, me=node.me
@@ -74,7 +79,7 @@ class Replayer:
 
     async def replay(self, start: RoundStart, *, keep: Collection[int] = ()) -> Replay:
         """The round once more; see `training.replay.replay`."""
-        return await self.run(partial(replay, start, self.arithmetic, keep=keep))
+        return await self.run(partial(replay, start, self.arithmetic, keep=keep, loops=self._loops))
 
     async def run(self, work: Callable[[], _Result]) -> _Result:
         """Does some arithmetic in the role's own thread."""

@@ -12,9 +12,10 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from ledger.connection import Connection
 from ledger.contracts import Contracts
@@ -38,7 +39,11 @@ from syntience.health import watch
 from syntience.metrics import PrometheusMetrics, serve_metrics
 from syntience.ports import require_port
 from syntience.staking import minimum_stake
+from training.inner import InnerLoop, Loops
 from transport.server import Provider
+
+if TYPE_CHECKING:
+    from training.crew import Crew
 
 logger = logging.getLogger(__name__)
 
@@ -70,6 +75,7 @@ class Job:
         disputes: whether a hunter opens games about work that it can't reproduce.
         audits: how many accepted miners a hunter recomputes each round.
         training: how a miner trains, as far as that changes no bit.
+        crew: the processes that train a miner's rounds with this one; None if it is alone.
         last_epoch: it ends when this epoch is settled and paid; None never.
     """
 
@@ -78,6 +84,7 @@ class Job:
     disputes: bool = False
     audits: int = 1
     training: TrainingSettings = field(default_factory=TrainingSettings)
+    crew: Crew | None = None
     last_epoch: Epoch | None = None
 
 
@@ -100,6 +107,8 @@ async def run_role(job: Job, settings: NodeSettings, signer: Signer) -> None:
         OperatorError: with what to mend; nothing was signed.
     """
     run_file = load_run_file(settings.run_file)
+    if job.crew is not None:
+        job.crew.share_of(run_file.spec.inner.batch)
     part = _part(job)
     _check_data(settings)
     _check_state(settings.state_dir)
@@ -132,9 +141,10 @@ def _part(job: Job) -> _Part:
             from miner.miner import Miner
 
             mining = miner_named(job.behaviour)
+            loops = _loops(job.crew)
             return _Part(
                 start=lambda node: Miner(
-                    node, mining, training=job.training, last_epoch=job.last_epoch
+                    node, mining, training=job.training, loops=loops, last_epoch=job.last_epoch
                 ),
                 providers=mining.providers(),
             )
@@ -150,6 +160,15 @@ def _part(job: Job) -> _Part:
 
             hunting = hunter_named(job.behaviour, disputes=job.disputes, audits=job.audits)
             return _Part(start=lambda node: Hunter(node, hunting, last_epoch=job.last_epoch))
+
+
+def _loops(crew: Crew | None) -> Loops:
+    """What trains a miner's rounds. FSDP2 takes seconds to import."""
+    if crew is None:
+        return InnerLoop
+    from training.sharded import ShardedLoop
+
+    return partial(ShardedLoop, crew=crew)
 
 
 def _check_data(settings: NodeSettings) -> None:

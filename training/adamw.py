@@ -21,9 +21,7 @@ class AdamW:
     """Decoupled weight decay (Loshchilov and Hutter 2019); vectors of norms are not decayed."""
 
     def __init__(self, flat: FlatModel, inner: InnerSpec, local: LocalState) -> None:
-        self._epsilon = float(inner.epsilon)
-        self._beta1, self._beta2 = float(inner.beta1), float(inner.beta2)
-        self._decay, self._clip = float(inner.weight_decay), float(inner.grad_clip)
+        self._inner = inner
         self._parameters = dict(flat.network.named_parameters())
         self._theta = flat.parameters()
         self.m = torch.from_numpy(flat.layout.flatten(local.m))
@@ -35,9 +33,19 @@ class AdamW:
         """Consumes the gradients of the model's parameters."""
         gradients = {name: self._take_gradient(name) for name in self._theta}
         self.step_count += 1
-        scale = self._clip_factor(gradients)
-        plain = self._numbers(learning_rate, scale, 0.0)
-        decayed = self._numbers(learning_rate, scale, self._decay)
+        clips = float(self._inner.grad_clip) > 0
+        squares = sum(map(kernels.squares, gradients.values())) if clips else 0.0
+        scale = clip_factor(squares, self._inner)
+        plain, decayed = (
+            step_numbers(
+                self._inner,
+                self.step_count,
+                learning_rate=learning_rate,
+                scale=scale,
+                decays=decays,
+            )
+            for decays in (False, True)
+        )
         for name, theta in self._theta.items():
             numbers = decayed if theta.ndim > 1 else plain
             kernels.adamw(theta, self._m[name], self._v[name], gradients[name], numbers)
@@ -50,30 +58,38 @@ class AdamW:
         values: NDArray[np.float32] = gradient.contiguous().numpy()
         return values
 
-    def _clip_factor(self, gradients: dict[str, NDArray[np.float32]]) -> float:
-        """What brings the L2 norm over all tensors, in the order of their names, down to the limit; 1 where it lies within."""
-        if self._clip <= 0:
-            return 1.0
-        total = 0.0
-        for gradient in gradients.values():
-            total += kernels.squares(gradient)
-        norm = math.sqrt(total)
-        return self._clip / norm if norm > self._clip else 1.0
 
-    def _numbers(self, learning_rate: float, scale: float, decay: float) -> kernels.AdamWStep:
-        correction1 = 1.0 - _power(self._beta1, self.step_count)
-        correction2 = 1.0 - _power(self._beta2, self.step_count)
-        return kernels.AdamWStep(
-            scale=scale,
-            keep=1.0 - learning_rate * decay,
-            beta1=self._beta1,
-            rest1=1.0 - self._beta1,
-            beta2=self._beta2,
-            rest2=1.0 - self._beta2,
-            rate=learning_rate / correction1,
-            root=math.sqrt(correction2),
-            epsilon=self._epsilon,
-        )
+def clip_factor(squares: float, inner: InnerSpec) -> float:
+    """What brings a gradient, whose squares sum up to this, down to the largest norm; 1 where it lies within, or none is set."""
+    limit, norm = float(inner.grad_clip), math.sqrt(squares)
+    return limit / norm if 0 < limit < norm else 1.0
+
+
+def step_numbers(
+    inner: InnerSpec, count: int, *, learning_rate: float, scale: float, decays: bool
+) -> kernels.AdamWStep:
+    """The numbers of AdamW's step number `count` on one tensor.
+
+    Args:
+        inner: its parameters.
+        count: from 1.
+        learning_rate: of this step.
+        scale: of the gradient.
+        decays: whether the tensor does.
+    """
+    beta1, beta2 = float(inner.beta1), float(inner.beta2)
+    decay = float(inner.weight_decay) if decays else 0.0
+    return kernels.AdamWStep(
+        scale=scale,
+        keep=1.0 - learning_rate * decay,
+        beta1=beta1,
+        rest1=1.0 - beta1,
+        beta2=beta2,
+        rest2=1.0 - beta2,
+        rate=learning_rate / (1.0 - _power(beta1, count)),
+        root=math.sqrt(1.0 - _power(beta2, count)),
+        epsilon=float(inner.epsilon),
+    )
 
 
 def _power(base: float, exponent: int) -> float:

@@ -5,6 +5,7 @@ BlobError         a peer's checkpoint or local state is malformed (rejected, nev
 DatasetError      the data set on disk is missing or damaged      (the operator must act)
 ModelError        a model that can't be read, built or written    (the operator must act)
 TrainingDiverged  the numbers became NaN or infinite              (the operator must act)
+CrewError         processes that train together can't, or not on  (the operator must act)
 """
 
 from __future__ import annotations
@@ -30,3 +31,7 @@ class ModelError(OperatorError):
 
 class TrainingDiverged(OperatorError):
     """A loss, gradient or update is not finite."""
+
+
+class CrewError(OperatorError):
+    """Processes that were to train together are too many, or one of them is gone."""

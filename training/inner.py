@@ -9,6 +9,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -83,6 +84,40 @@ class RoundStart:
     samples: NDArray[np.int64] = field(repr=False)
 
 
+class Loop(Protocol):
+    """What trains a round, step by step; `InnerLoop` says what each part does. `engine`: what computes, if that changes bits."""
+
+    @property
+    def engine(self) -> str: ...
+
+    def step(self, batch: Tensor) -> float: ...
+
+    def leaf(self) -> bytes: ...
+
+    def local_root(self) -> Hash32: ...
+
+    def state(self) -> InnerState: ...
+
+    def progress(self, losses: Sequence[float], trace: Sequence[bytes]) -> Progress: ...
+
+    def resume(self, progress: Progress) -> None: ...
+
+    def compress(self) -> tuple[Payload, LocalState]: ...
+
+
+class Loops(Protocol):
+    """Begins a loop, as `InnerLoop` does."""
+
+    def __call__(
+        self,
+        start: InnerState,
+        arithmetic: Arithmetic,
+        *,
+        taken: int,
+        checkpoint_activations: bool = False,
+    ) -> Loop: ...
+
+
 class InnerLoop:
     """The inner loop of one round, step by step: one process, one model in memory.
 
@@ -95,6 +130,8 @@ class InnerLoop:
         checkpoint_activations: keeps only each layer's input for the backward pass and computes the rest again: less
             memory for more time, and the same bits.
     """
+
+    engine = "one process"
 
     def __init__(
         self,
@@ -183,6 +220,7 @@ def train_round(
     *,
     savepoints: Savepoints | None = None,
     checkpoint_activations: bool = False,
+    loops: Loops = InnerLoop,
 ) -> RoundWork:
     """A whole round.
 
@@ -191,6 +229,7 @@ def train_round(
         arithmetic: of the run.
         savepoints: where progress is kept, and where a round that was cut off goes on from.
         checkpoint_activations: see `InnerLoop`.
+        loops: what trains.
 
     Raises:
         ValueError: samples of another shape or vocabulary.
@@ -198,14 +237,14 @@ def train_round(
     """
     inner = arithmetic.inner
     check_samples(start.samples, arithmetic.model, inner)
-    loop = InnerLoop(
+    loop = loops(
         start.state,
         arithmetic,
         taken=inner.taken_before(start.round),
         checkpoint_activations=checkpoint_activations,
     )
     local_in_root = loop.local_root()
-    inputs = round_inputs(start, arithmetic, local_in_root)
+    inputs = round_inputs(start, arithmetic, local_in_root, engine=loop.engine)
     trace, losses = [start.root + local_in_root], list[float]()
     if savepoints and (
         done := savepoints.latest(inputs, model=arithmetic.model, start=start.state.local)
@@ -244,7 +283,9 @@ def train_round(
     )
 
 
-def round_inputs(start: RoundStart, arithmetic: Arithmetic, local_in: Hash32) -> Hash32:
+def round_inputs(
+    start: RoundStart, arithmetic: Arithmetic, local_in: Hash32, *, engine: str = InnerLoop.engine
+) -> Hash32:
     """A digest of everything that the bits of a round follow from on this machine, so that progress serves no other round."""
     document: canonical.Json = [
         start.round,
@@ -255,6 +296,7 @@ def round_inputs(start: RoundStart, arithmetic: Arithmetic, local_in: Hash32) ->
         torch.__version__,
         foreign.version_for(arithmetic.model),
         torch.backends.cpu.get_cpu_capability(),
+        engine,
     ]
     return Hash32(hashlib.sha256(canonical.dumps(document)).digest())
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from protocol.ids import Hash32
 from training.arithmetic import Arithmetic
 from training.codec import Payload
-from training.inner import InnerLoop, InnerState, RoundStart, check_samples
+from training.inner import InnerLoop, InnerState, Loops, RoundStart, check_samples
 from training.local_state import LocalState
 from training.parameters import Parameters
 from training.roots import leaf_hashes, local_root, tree_root
@@ -53,19 +53,26 @@ class Replay:
         return tree_root(leaf_hashes(shown))
 
 
-def replay(start: RoundStart, arithmetic: Arithmetic, *, keep: Collection[int] = ()) -> Replay:
+def replay(
+    start: RoundStart,
+    arithmetic: Arithmetic,
+    *,
+    keep: Collection[int] = (),
+    loops: Loops = InnerLoop,
+) -> Replay:
     """A whole round.
 
     Args:
         start: where it begins.
         arithmetic: of the run.
         keep: the numbers of inner steps after which the state is wanted; 0 is the start.
+        loops: what computes.
 
     Raises:
         TrainingDiverged: a number is no longer finite.
     """
     check_samples(start.samples, arithmetic.model, arithmetic.inner)
-    loop = InnerLoop(start.state, arithmetic, taken=arithmetic.inner.taken_before(start.round))
+    loop = loops(start.state, arithmetic, taken=arithmetic.inner.taken_before(start.round))
     leaves = [start.root + loop.local_root()]
     states = {0: start.state} if 0 in keep else {}
     for step, batch in enumerate(torch.from_numpy(start.samples.copy()), start=1):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from functools import partial
+
 import typer
 
 from miner.settings import SAVE_EVERY_S, TrainingSettings
@@ -13,6 +16,7 @@ from syntience.cli.options import (
     takes_curves_options,
 )
 from syntience.cli.role import run_job
+from syntience.crew import started_by_torchrun, work_in_crew
 
 app = typer.Typer(
     help="Mine: train on assigned text and publish what was learnt.", no_args_is_help=True
@@ -37,4 +41,15 @@ def run_miner(
     training = TrainingSettings(
         save_every_s=save_every, checkpoint_activations=checkpoint_activations
     )
-    run_job(context, "miner", last_epoch=last_epoch, behaviour=behaviour, training=training)
+    run = partial(
+        run_job,
+        context,
+        "miner",
+        last_epoch=last_epoch,
+        behaviour=behaviour,
+        training=training,
+    )
+    if started_by_torchrun(os.environ):
+        work_in_crew(os.environ, lambda crew: run(crew=crew))
+    else:
+        run()

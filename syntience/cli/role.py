@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import typer
 
 from miner.settings import TrainingSettings
 from syntience.cli.options import layers_of, obtain_password
+
+if TYPE_CHECKING:
+    from training.crew import Crew
 
 
 def run_job(
@@ -17,6 +22,7 @@ def run_job(
     disputes: bool = False,
     audits: int = 1,
     training: TrainingSettings | None = None,
+    crew: Crew | None = None,
 ) -> None:
     """Runs a role in this process until it is stopped or done."""
     from ledger.keys import load_key_file
@@ -38,6 +44,7 @@ def run_job(
         disputes=disputes,
         audits=audits,
         training=training or TrainingSettings(),
+        crew=crew,
         last_epoch=None if last_epoch is None else Epoch(last_epoch),
     )
     run_interruptible(run_role(job, settings, signer))
