@@ -26,7 +26,7 @@ class FlatModel:
 
     def __init__(self, model: ModelSpec, *, checkpoint_activations: bool = False) -> None:
         self.layout: FlatLayout = flat_layout(model)
-        self.network = _build(model, checkpoint_activations)
+        self.network = build_network(model, checkpoint_activations)
         self.theta = torch.zeros(self.layout.size)
         for name, parameter in self.network.named_parameters():  # each once, also where it is tied
             start = self.layout.offsets[name]
@@ -42,7 +42,8 @@ class FlatModel:
         return self.layout.split(self.theta.numpy())
 
 
-def _build(model: ModelSpec, checkpoint_activations: bool) -> nn.Module:
+def build_network(model: ModelSpec, checkpoint_activations: bool) -> nn.Module:
+    """The network of a spec, its values undefined; raises ModelError as `FlatModel` does."""
     if isinstance(model, LlamaSpec):
         llama = Llama(model)
         llama.model.checkpoint_activations = checkpoint_activations

@@ -7,12 +7,13 @@ with them. A run's bfloat16 rounds the operands of matrix products alone, so aut
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor import DTensor, distribute_tensor
 
@@ -21,9 +22,9 @@ from training.adamw import clip_factor, step_numbers
 from training.arithmetic import Arithmetic
 from training.crew import Crew
 from training.errors import TrainingDiverged
+from training.flat_model import build_network
 from training.gradient import RESTART, fill_gradient
 from training.kernels import AdamWStep
-from training.model import Llama
 from training.parameters import Parameters, shapes
 from training.threads import pin_threads
 
@@ -37,11 +38,10 @@ class Shards:
         self._share = crew.share_of(arithmetic.inner.batch)
         micro_batch = math.gcd(self._share, arithmetic.compute.micro_batch)
         self._compute = replace(arithmetic.compute, micro_batch=micro_batch)
-        self._llama = Llama(arithmetic.model)
-        self._llama.model.checkpoint_activations = checkpoint_activations
-        for layer in self._llama.model.layers:
+        self._network = build_network(arithmetic.model, checkpoint_activations)
+        for layer in _layers(self._network):
             fully_shard(layer, mesh=crew.mesh)
-        fully_shard(self._llama, mesh=crew.mesh)
+        fully_shard(self._network, mesh=crew.mesh)
         self._m: dict[str, DTensor] = {}
         self._v: dict[str, DTensor] = {}
         self.count = self._taken = 0
@@ -78,7 +78,7 @@ class Shards:
         """
         part = torch.empty(self._share, self._model.context + 1, dtype=torch.int64)
         ours = self._fill_gradient(self._crew.deal(batch, part))
-        gradients = {name: _gradient(p) for name, p in self._llama.named_parameters()}
+        gradients = {name: _gradient(p) for name, p in self._network.named_parameters()}
         losses, squares = self._crew.sum([ours, sum(map(_squares, gradients.values()))])
         loss = losses / self._crew.place.size
         if not math.isfinite(loss):
@@ -95,7 +95,7 @@ class Shards:
 
     def _theta(self) -> dict[str, DTensor]:
         found = {}
-        for name, parameter in self._llama.named_parameters():
+        for name, parameter in self._network.named_parameters():
             shard = parameter.detach()
             assert isinstance(shard, DTensor)
             found[name] = shard
@@ -122,7 +122,7 @@ class Shards:
     def _fill_gradient(self, part: Tensor) -> float:
         """Leaves our shards of the mean gradient of all processes; returns the mean loss of our part, NaN if it isn't finite."""
         try:
-            return fill_gradient(self._llama, part, self._compute)
+            return fill_gradient(self._network, part, self._compute)
         except TrainingDiverged:
             return math.nan  # the others have to hear of it before anybody gives up
 
@@ -138,6 +138,12 @@ class Shards:
             numbers = decayed if theta.ndim > 1 else plain
             m, v = self._m[name].to_local(), self._v[name].to_local()
             _adamw(theta.to_local(), m, v, gradients[name], numbers)
+
+
+def _layers(network: nn.Module) -> Iterator[nn.Module]:
+    """The longest list of modules in it: the layers of every architecture, each of which is gathered on its own."""
+    lists = [module for module in network.modules() if isinstance(module, nn.ModuleList)]
+    yield from max(lists, key=len, default=nn.ModuleList())
 
 
 def _adamw(theta: Tensor, m: Tensor, v: Tensor, gradient: Tensor, step: AdamWStep) -> None:
@@ -158,6 +164,9 @@ def adamw_anywhere(theta: Tensor, m: Tensor, v: Tensor, gradient: Tensor, step: 
 
 def _gradient(parameter: Tensor) -> Tensor:
     gradient, parameter.grad = parameter.grad, None
+    if gradient is None:  # the loss does not reach it
+        assert isinstance(parameter, DTensor)
+        return torch.zeros_like(parameter.to_local())
     assert isinstance(gradient, DTensor)
     local: Tensor = gradient.to_local()
     return local

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Collection, Iterator, Sequence
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -46,6 +46,7 @@ from tests.chain import Anvil, start_anvil
 from tests.ports import free_port
 from tests.specs import MODEL, SPEC, tokens
 from training.dataset import TokenDataset
+from training.inner import InnerLoop, Loops
 from training.model_folder import read_model
 from training.parameters import initial_parameters
 from training.prepare import prepare_dataset
@@ -109,6 +110,7 @@ class Member:
     behaviour: str = "honest"
     data_dir: Path | None = None
     start_dir: Path | None = None
+    loops: Loops = InnerLoop
     asleep: bool = False
     node: Node | None = None
     role: Miner | Validator | Hunter | None = None
@@ -268,7 +270,7 @@ class Subnet:
         )
         member.node = await member.stack.enter_async_context(opened)
         if member.kind is Role.MINER:
-            member.role = Miner(member.node, mining)
+            member.role = Miner(member.node, mining, loops=member.loops)
             member.stack.callback(member.role.close)
         elif member.kind is Role.NONE:
             hunting = hunter_named(
@@ -535,6 +537,7 @@ async def subnet(
     codec: CodecSpec = CODEC,
     outer: OuterSpec = SPEC.outer,
     start: Path | None = None,
+    loops: Mapping[str, Loops] | None = None,
     **chain: int,
 ) -> AsyncIterator[Subnet]:
     """A fresh run whose members are registered, open and waiting for genesis.
@@ -549,6 +552,7 @@ async def subnet(
         outbox: how all members watch their transactions.
         codec, outer: parts of the spec.
         start: a folder with the model to start from, which v1 alone has.
+        loops: what trains the miners of these names.
         **chain: parameters that differ from `CLOCK` and `tests.specs`.
     """
     async with AsyncExitStack() as stack:
@@ -593,7 +597,8 @@ async def subnet(
             kind = Role.VALIDATOR if behaviour in VALIDATOR_CHEATS else Role.NONE
             await net.join(kind, name, behaviour=behaviour)
         for name, behaviour in _names(miners):
-            await net.join(Role.MINER, name, behaviour=behaviour)
+            member = await net.join(Role.MINER, name, behaviour=behaviour)
+            member.loops = (loops or {}).get(name, InnerLoop)
         for number in range(1, hunters + 1):
             await net.join(Role.NONE, f"h{number}")
         net.validators[0].start_dir = start

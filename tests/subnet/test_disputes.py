@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import pytest
 from torch import Tensor
 
-import training.inner
-import training.replay
 from hunter.behaviour import Behaviour
 from ledger.contracts.committee import Ruling
 from ledger.contracts.disputes import GameOutcome, Turn
@@ -35,8 +33,11 @@ from node.node import Node
 from tests.chain import Anvil
 from tests.subnet.kills import Killed, When, killed_at
 from tests.subnet.stepped import FAST, FUNDS, STAKE, Member, Moment, Subnet, subnet
+from tests.training.crew_member import led_crew
+from training.arithmetic import Arithmetic
 from training.dataset import TokenDataset
-from training.inner import InnerLoop
+from training.inner import InnerLoop, InnerState, Loop
+from training.sharded import ShardedLoop
 
 JURY = {"validators": 3, "rogues": ("false-vote", "false-vote"), "trace_every": 3}
 MOST_PASSES = 60
@@ -203,30 +204,11 @@ class OtherProcessor(InnerLoop):
         return loss
 
 
-@contextmanager
-def other_processor() -> Iterator[None]:
-    with (
-        patch.object(training.inner, "InnerLoop", OtherProcessor),
-        patch.object(training.replay, "InnerLoop", OtherProcessor),
-    ):
-        yield
-
-
-async def work_apart(net: Subnet, odd: Member) -> None:
-    """Everybody works, one of them on another processor."""
-    await net.work(only=[member for member in net.members if member is not odd])
-    with other_processor():
-        await net.work(only=[odd])
-    net.anvil.mine()
-
-
-async def play_apart(net: Subnet, odd: Member, *, until: Turn) -> Game:
+async def play_first(net: Subnet, *, until: Turn) -> Game:
     """A first round, then its game."""
-    async for moment in net.moments():
-        for _ in range(2 if moment is Moment.PUBLISH else 1):
-            await work_apart(net, odd)
+    await net.run_round()
     for _ in range(MOST_PASSES):
-        await work_apart(net, odd)
+        await net.work(mining=True)
         games = games_of(await net.poll())
         if games and games[0].turn is until:
             return games[0]
@@ -247,10 +229,10 @@ async def test_game__another_processors_rounding__is_within_the_tolerance(
         # From a state on that nobody here has: the defendant has to serve both sides of the step.
         monkeypatch.setattr(Behaviour, "pick", lambda *_: place)
     async with subnet(
-        stepped_anvil, tmp_path, text, miners=["honest"], hunters=1, disputes=True, trace_every=3
-    ) as net:
-        miner = net.named("honest1")
-        game = await play_apart(net, miner, until=Turn.OVER)
+        stepped_anvil, tmp_path, text, miners=["honest"], loops={"honest1": OtherProcessor},
+        hunters=1, disputes=True, trace_every=3,
+    ) as net:  # fmt: skip
+        game = await play_first(net, until=Turn.OVER)
         assert game.over is not None
         assert game.over.outcome is GameOutcome.DEFENDANT_WON
         what = disputed(game.position, net.run_file.spec.inner)
@@ -261,15 +243,40 @@ async def test_game__another_processors_rounding__is_within_the_tolerance(
         await net.assert_balanced()
 
 
+async def test_game__a_crews_rounding__is_within_the_tolerance(
+    stepped_anvil: Anvil, tmp_path: Path, text: TokenDataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The defendant trained in two processes, whose sums are others, and has to train so once more to show its states."""
+    monkeypatch.setattr(Behaviour, "pick", lambda *_: 1)
+    with led_crew(tmp_path / "crew.log") as crew:
+
+        def finely(start: InnerState, arithmetic: Arithmetic, **how: Any) -> Loop:
+            compute = replace(arithmetic.compute, micro_batch=1)
+            return ShardedLoop(start, replace(arithmetic, compute=compute), crew=crew, **how)
+
+        async with subnet(
+            stepped_anvil, tmp_path, text, miners=["honest"], loops={"honest1": finely},
+            hunters=1, disputes=True, trace_every=3,
+        ) as net:  # fmt: skip
+            game = await play_first(net, until=Turn.OVER)
+            assert game.over is not None
+            assert game.over.outcome is GameOutcome.DEFENDANT_WON
+            reader = await net.poll()
+            assert [event.guilty for event in reader.events(VoteRevealed)] == [False, False]
+            await net.run_round()
+            assert len(reader.events(Slashed)) == 0
+            await net.assert_balanced()
+
+
 async def test_game__rounding_that_is_not_shown__is_guilty(
     stepped_anvil: Anvil, tmp_path: Path, text: TokenDataset
 ) -> None:
     async with subnet(
-        stepped_anvil, tmp_path, text, miners=["honest"], hunters=1, disputes=True, trace_every=3
-    ) as net:
-        miner = net.named("honest1")
+        stepped_anvil, tmp_path, text, miners=["honest"], loops={"honest1": OtherProcessor},
+        hunters=1, disputes=True, trace_every=3,
+    ) as net:  # fmt: skip
         with patch("miner.defender.offer_state"):
-            game = await play_apart(net, miner, until=Turn.OVER)
+            game = await play_first(net, until=Turn.OVER)
         assert game.over is not None
         assert game.over.outcome is GameOutcome.CHALLENGER_WON
         await net.assert_balanced()

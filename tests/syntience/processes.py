@@ -24,9 +24,9 @@ class Process:
     child: subprocess.Popen[bytes]
     log: Path
 
-    def until(self, pattern: str) -> re.Match[str]:
+    def until(self, pattern: str, *, patience_s: float = _PATIENCE_S) -> re.Match[str]:
         """Waits until its log has a line like this."""
-        deadline = time.monotonic() + _PATIENCE_S
+        deadline = time.monotonic() + patience_s
         while time.monotonic() < deadline:
             if found := re.search(pattern, self.log.read_text()):
                 return found
@@ -47,13 +47,24 @@ def role_command(town: Town, role: str, key: str, *more: str) -> list[str]:
     return [role, "run", *town.options(key), *place, "--data", str(town.data), *more]
 
 
+def by_torchrun(processes: int) -> tuple[str, ...]:
+    """The program in so many processes on this machine.
+
+    Without the dashes torchrun takes `--run` for the beginning of an option of its own.
+    """
+    options = ("--standalone", "--nproc-per-node", str(processes))
+    return (sys.executable, "-m", "torch.distributed.run", *options, "-m", "--", "syntience")
+
+
 @contextmanager
-def started(town: Town, *arguments: str) -> Iterator[Process]:
-    """Runs the command in a process of its own."""
+def started(town: Town, *arguments: str, crew: int | None = None) -> Iterator[Process]:
+    """Runs the command in a process of its own, or by torchrun in so many."""
     log = town.folder / f"log-{time.monotonic_ns()}.txt"
     with log.open("wb") as out:
         child = subprocess.Popen(
-            [sys.executable, "-m", "syntience", *arguments], stdout=out, stderr=out
+            [*(by_torchrun(crew) if crew else (sys.executable, "-m", "syntience")), *arguments],
+            stdout=out,
+            stderr=out,
         )
     try:
         yield Process(child=child, log=log)

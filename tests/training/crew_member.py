@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+import pytest
 import torch
 
 from protocol.errors import OperatorError
@@ -62,6 +63,18 @@ def member(
     finally:
         child.kill()
         child.wait()
+
+
+@contextmanager
+def led_crew(log: Path) -> Iterator[Crew]:
+    """A crew of two, of which this process is rank 0."""
+    meeting = meeting_place()
+    with pytest.MonkeyPatch.context() as patch, member(1, 2, meeting, log=log) as other:
+        for name, value in meeting.items():
+            patch.setenv(name, value)
+        with Crew.join(place(0, 2), stalled_s=_PATIENCE_S) as joined:
+            yield joined
+        assert other.wait(60) == 0, log.read_text()
 
 
 def until(log: Path, text: str) -> None:

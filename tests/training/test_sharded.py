@@ -15,7 +15,7 @@ from protocol.ids import Hash32, Round
 from protocol.schedule import ScheduleSpec
 from protocol.spec import InnerSpec
 from tests.specs import MODEL, SPEC
-from tests.training.crew_member import meeting_place, member, place
+from tests.training.crew_member import led_crew
 from tests.training.samples import SMALL, random_tensors, round_samples, same_bits
 from training.arithmetic import Arithmetic
 from training.closeness import encode_distance, step_distance
@@ -46,13 +46,8 @@ INNER = replace(
 
 @pytest.fixture(scope="module")
 def crew(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crew]:
-    log, meeting = tmp_path_factory.mktemp("crew") / "log", meeting_place()
-    with pytest.MonkeyPatch.context() as patch, member(1, 2, meeting, log=log) as other:
-        for name, value in meeting.items():
-            patch.setenv(name, value)
-        with Crew.join(place(0, 2), stalled_s=120) as joined:
-            yield joined
-        assert other.wait(60) == 0, log.read_text()
+    with led_crew(tmp_path_factory.mktemp("crew") / "log") as joined:
+        yield joined
 
 
 @pytest.fixture
