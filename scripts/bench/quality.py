@@ -29,9 +29,11 @@ from training.threads import pin_threads
 
 PRESET = preset_named("default")
 CODEC = CodecSpec(version=2, chunk=4096, k=64, bits=2, feedback="0.95")
-WORKERS, STEPS, H = 4, 2400, 10
+WORKERS, STEPS, H = 4, 2400, 5
 LEARNING_RATE, FINAL, WARMUP = "0.006", "0.05", 50
-ALPHA = "3"
+ALPHA, ALPHA_WARMUP = "3", 0.1
+"""Of the mean that a run's aggregate applies. Most coordinates come from one worker in four, hence more than 1; at first, while all
+send the same ones, that would overshoot, hence the warm-up (a share of the rounds)."""
 OUTER_RATE, MOMENTUM = "0.7", "0.9"
 """Those of the DiLoCo paper (arXiv 2311.08105)."""
 SEEDS = (0, 1, 2)
@@ -153,7 +155,10 @@ def _trial(setting: str, seed: int, options: argparse.Namespace, dataset: TokenD
     feedback = {"sparse": options.feedback, "no-feedback": "0"}
     if setting in feedback:
         codec = replace(CODEC, feedback=feedback[setting])
-        return replace(trial, rule="payloads", codec=codec, alpha=options.alpha)
+        rise = ScheduleSpec(warmup=int(ALPHA_WARMUP * options.rounds))
+        return replace(
+            trial, rule="payloads", codec=codec, alpha=options.alpha, alpha_schedule=rise
+        )
     if setting == "nesterov":
         return replace(trial, alpha=OUTER_RATE, momentum=MOMENTUM)
     if setting == "adamw":
