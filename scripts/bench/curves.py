@@ -1,24 +1,30 @@
-"""Draws curves of held-out loss with the band of their seeds, for pages with a light or a dark background."""
+"""Draws curves of held-out loss with the band of their seeds, for pages with a light or a dark background.
+
+matplotlib is an extra (`pip install 'syntience[curves]'`), so import this where it is drawn.
+"""
 
 from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.typing import RcKeyType
 from numpy.typing import NDArray
 
 from scripts.bench.trial import Curve
 from syntience.files import write_atomically
 
+if TYPE_CHECKING:
+    from matplotlib.typing import RcKeyType
+
 INK = "#808080"
-COLOURS = ("#2a9d8f", "#4c78d8", "#e09f3e", "#d1495b", "#9b6dd6")
-"""All of a middling lightness: they must stand out from white and from black."""
+COLOURS = ("#009E73", "#56B4E9", "#CC79A7", "#E69F00", "#D55E00")
+"""After Okabe and Ito, those of a middling lightness: they must stand out from white and from black."""
 MOST_EXCESS = 8.0
 STYLE: dict[RcKeyType, object] = {
     "svg.fonttype": "none",

@@ -13,13 +13,16 @@ import torch
 from numpy.typing import NDArray
 
 from protocol.ids import Hash32, Round
+from protocol.model_spec import LlamaSpec
 from protocol.schedule import ScheduleSpec
-from protocol.spec import CodecSpec, InnerSpec, ModelSpec
+from protocol.spec import CodecSpec, ComputeSpec, InnerSpec
 from training.aggregate import aggregate
+from training.arithmetic import Arithmetic
 from training.dataset import TokenDataset
 from training.inner import InnerLoop, InnerState
 from training.layout import flat_layout
 from training.local_state import LocalState
+from training.outer import OuterStep
 from training.parameters import Parameters, initial_parameters, zeros
 
 RULES = ("payloads", "dense", "synchronous")
@@ -44,9 +47,10 @@ class Trial:
     seed: int
     rounds: int
     workers: int
-    model: ModelSpec
+    model: LlamaSpec
     inner: InnerSpec
     codec: CodecSpec
+    compute: ComputeSpec
     alpha: str
     alpha_schedule: ScheduleSpec
     momentum: str
@@ -129,10 +133,11 @@ def _payloads(trial: Trial, before: Progress, batches: NDArray[np.int64]) -> Pro
     """Each worker sends what its codec leaves, and the run's own aggregate applies it."""
     loops = [_trained(trial, before, worker, batches[:, worker]) for worker in range(trial.workers)]
     sent = [loop.compress() for loop in loops]
+    step = OuterStep(rule="sparseloco", size=_alpha(trial, before))
     return replace(
         before,
         round=before.round + 1,
-        params=aggregate(before.params, [payload for payload, _ in sent], _alpha(trial, before)),
+        params=aggregate(before.params, [payload for payload, _ in sent], step),
         locals=tuple(local for _, local in sent),
     )
 
@@ -170,9 +175,12 @@ def _trained(trial: Trial, before: Progress, worker: int, batches: NDArray[np.in
     """A worker's inner loop after its steps on `batches` (H, batch, L+1)."""
     loop = InnerLoop(
         InnerState(params=before.params, local=before.locals[worker]),
-        model=trial.model,
-        inner=trial.inner,
-        codec=trial.codec,
+        Arithmetic(
+            model=trial.model,
+            inner=replace(trial.inner, batch=batches.shape[1]),
+            codec=trial.codec,
+            compute=trial.compute,
+        ),
         taken=trial.inner.taken_before(Round(before.round + 1)),
     )
     for batch in torch.from_numpy(batches):

@@ -15,20 +15,24 @@ from pathlib import Path
 from statistics import mean, stdev
 
 from protocol.schedule import CONSTANT, ScheduleSpec
-from protocol.spec import CodecSpec
+from protocol.spec import CodecSpec, ComputeSpec
 from scripts.bench.figures import Figure, table, write_json
 from scripts.bench.outer import Trial
 from scripts.bench.trial import Curve, Laboratory
-from syntience import corpus, documents
-from syntience.devnet.presets import preset_named
+from syntience import corpus
+from syntience.devnet.presets import DEFAULT_MODEL, preset_named
+from syntience.documents import Documents, ListedDocuments, open_documents
 from training.dataset import TokenDataset
 from training.errors import DatasetError
 from training.parameters import parameter_count
 from training.prepare import prepare_dataset
 from training.threads import pin_threads
 
-PRESET = preset_named("default")
-CODEC = CodecSpec(version=2, chunk=4096, k=64, bits=2, feedback="0.95")
+MODEL, INNER = DEFAULT_MODEL, preset_named("default").inner
+CODEC = CodecSpec(version=2, chunk=4096, k=64, bits=2, feedback="0.95", transform="none")
+COMPUTE = ComputeSpec(
+    mode="native", dtype="float32", threads=1, micro_batch=INNER.batch, tolerance="0.05"
+)
 WORKERS, STEPS, H = 4, 2400, 5
 LEARNING_RATE, FINAL, WARMUP = "0.006", "0.05", 50
 ALPHA, ALPHA_WARMUP = "3", 0.1
@@ -48,8 +52,8 @@ def main() -> None:
     pin_threads(1)
     dataset = _dataset(options.data, options.out)
     print(
-        f"{parameter_count(PRESET.model):,} parameters, {WORKERS} workers; {dataset.train_samples:,} training and"
-        f" {dataset.total_samples - dataset.train_samples:,} held-out samples of {PRESET.model.context} tokens"
+        f"{parameter_count(MODEL):,} parameters, {WORKERS} workers; {dataset.train_samples:,} training and"
+        f" {dataset.total_samples - dataset.train_samples:,} held-out samples of {MODEL.context} tokens"
     )
     trials = {
         setting: [_trial(setting, seed, options, dataset) for seed in options.seeds]
@@ -92,8 +96,8 @@ def _options() -> argparse.Namespace:
     if options.svg and "adamw" not in options.settings:
         parser.error("--svg compares with adamw: add it to --settings")
     options.rounds = options.rounds or STEPS // options.inner_steps
-    if options.rounds * options.inner_steps % PRESET.inner.steps:
-        parser.error(f"adamw takes {PRESET.inner.steps} steps at a time: choose a multiple of that")
+    if options.rounds * options.inner_steps % INNER.steps:
+        parser.error(f"adamw takes {INNER.steps} steps at a time: choose a multiple of that")
     return options
 
 
@@ -111,16 +115,21 @@ def _seeds(text: str) -> tuple[int, ...]:
 def _dataset(text: Path | None, out: Path) -> TokenDataset:
     """The prepared text, from the folder if it was prepared before."""
     cache = corpus.default_cache_dir(os.environ)
-    texts = documents.load_documents(text) if text else corpus.fetch_default_corpus(cache)
-    digest = hashlib.sha256("\0".join(texts).encode()).hexdigest()
-    folder = out / f"data-{digest[:12]}"
+    documents: Documents = (
+        ListedDocuments(corpus.NAME, corpus.fetch_default_corpus(cache))
+        if text is None
+        else open_documents(text, cache_dir=cache)
+    )
+    digest = hashlib.sha256()
+    for document in documents:
+        digest.update(hashlib.sha256(document.encode()).digest())
+    folder = out / f"data-{digest.hexdigest()[:12]}"
     if not folder.is_dir():
-        model = PRESET.model
         prepare_dataset(
-            texts, folder, vocab_size=model.vocab_size, context=model.context, name="bench"
+            documents, folder, vocab_size=MODEL.vocab_size, context=MODEL.context, name="bench"
         )
     dataset = TokenDataset.open(folder)
-    if dataset.train_samples < (least := WORKERS * PRESET.inner.batch):
+    if dataset.train_samples < (least := WORKERS * INNER.batch):
         raise DatasetError(
             f"the text gives {dataset.train_samples} training samples, one step takes {least}",
             "use more text",
@@ -139,14 +148,15 @@ def _trial(setting: str, seed: int, options: argparse.Namespace, dataset: TokenD
         seed=seed,
         rounds=options.rounds,
         workers=WORKERS,
-        model=PRESET.model,
+        model=MODEL,
         inner=replace(
-            PRESET.inner,
+            INNER,
             steps=options.inner_steps,
             learning_rate=options.learning_rate,
             schedule=schedule,
         ),
         codec=CODEC,
+        compute=COMPUTE,
         alpha="1",
         alpha_schedule=CONSTANT,
         momentum="0",
@@ -163,7 +173,7 @@ def _trial(setting: str, seed: int, options: argparse.Namespace, dataset: TokenD
         return replace(trial, alpha=OUTER_RATE, momentum=MOMENTUM)
     if setting == "adamw":
         # It knows no rounds: one as long as a preset's, so that trials with another H need it only once.
-        inner = replace(trial.inner, steps=PRESET.inner.steps)
+        inner = replace(trial.inner, steps=INNER.steps)
         return replace(trial, rule="synchronous", inner=inner, rounds=steps // inner.steps)
     return trial
 

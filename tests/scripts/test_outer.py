@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from protocol.ids import Round
 from scripts.bench.outer import Progress, Trial, advance, begin, deal
 from tests.scripts.trials import prepared, trial
+from training.arithmetic import Arithmetic
 from training.dataset import TokenDataset
 from training.inner import InnerLoop, InnerState
 from training.layout import flat_layout
@@ -38,9 +39,9 @@ def pseudo_gradients(wanted: Trial, before: Progress, dataset: TokenDataset) -> 
     for worker, local in enumerate(before.locals):
         loop = InnerLoop(
             InnerState(params=before.params, local=local),
-            model=wanted.model,
-            inner=wanted.inner,
-            codec=wanted.codec,
+            Arithmetic(
+                model=wanted.model, inner=wanted.inner, codec=wanted.codec, compute=wanted.compute
+            ),
             taken=wanted.inner.taken_before(Round(before.round + 1)),
         )
         for batch in deal(wanted, before.round, dataset)[:, worker]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,7 @@ from training.errors import DatasetError
 
 @pytest.fixture(autouse=True)
 def tiny_preset(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(quality, "PRESET", replace(quality.PRESET, model=LLAMA))
+    monkeypatch.setattr(quality, "MODEL", LLAMA)
 
 
 def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:

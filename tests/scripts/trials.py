@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from protocol.model_spec import LlamaSpec
 from protocol.schedule import CONSTANT, ScheduleSpec
-from protocol.spec import ModelSpec
 from scripts.bench.outer import Trial
 from tests.specs import MODEL, SPEC
 from training.dataset import TokenDataset
 from training.prepare import prepare_dataset
 
 LICENCE = Path(__file__).parents[2] / "LICENSE"
-LLAMA: ModelSpec = replace(
+LLAMA: LlamaSpec = replace(
     MODEL, vocab_size=320, hidden_size=16, intermediate_size=40, layers=1, context=16
 )
 
@@ -41,6 +41,7 @@ def trial(dataset: TokenDataset, **changes: object) -> Trial:
             schedule=ScheduleSpec(warmup=2, decay_from=2, decay_to=6, final="0.1"),
         ),
         codec=replace(SPEC.codec, chunk=64, k=4, bits=2),
+        compute=SPEC.compute,
         alpha="1",
         alpha_schedule=CONSTANT,
         momentum="0",
