@@ -49,7 +49,7 @@ logger = logging.getLogger(__name__)
 POLL_S = 0.4
 BLOBS, BOARD = "blobs", "board"
 """In a node's state."""
-_DATED = ("audits", "reports", "roots", "states")
+_DATED = ("audits", "roots", "states")
 """Families of topics that are of no use once a round's fraud window is over."""
 _PATIENCE_S = 60.0
 """So long a node waits at its start for somebody to offer the model."""

@@ -11,4 +11,6 @@ is each validator's own judgement (ratings, mu, weights up to the u16 vector) us
     computation proof of computation                      weights      scores to a u16 vector
     book        a validator's state, round by round       consensus    the median of the vectors
     settlement  every leaf of an epoch                    peerrank     the validators' reputation
+    report      what a validator publishes                replay       and what follows from it
+    explain     a score factor by factor                  wording, advice  the same for operators
 """

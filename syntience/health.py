@@ -8,9 +8,10 @@ import logging
 from ledger.contracts.registry import Role
 from node.node import Node
 from protocol.errors import Rejected, Retryable
-from protocol.ids import Epoch
+from protocol.ids import Epoch, Round
 from protocol.ports import Metrics
-from validator.report import RoundReport
+from scoring.report import RoundReport, value_of
+from validator.shelf import REPORT, parse_locator, round_topic
 
 EVERY_S = 2.0
 _PREFIX_BYTES = 6
@@ -72,9 +73,11 @@ def measure(node: Node, metrics: Metrics) -> None:
 def _newest_loss(node: Node) -> float | None:
     """What this node, as a validator, last reported; scoring may lag a little behind the head."""
     for round_ in range(node.follower.head - 1, node.follower.head - _ROUNDS_BACK, -1):
-        for record in node.board.get(f"reports/{round_}", node.me):
+        for record in node.board.get(round_topic(Round(round_)), node.me):
             try:
-                return float.fromhex(RoundReport.from_bytes(record).heldout_loss)
+                data = node.store.get(parse_locator(record)[REPORT].digest)
+                if data is not None:
+                    return value_of(RoundReport.from_bytes(data).heldout_loss)
             except Rejected as error:
                 logger.debug("own report of round %d: %s", round_, error)
     return None

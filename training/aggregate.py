@@ -88,12 +88,12 @@ def _moved(
     for payload, its_scales in zip(payloads, scales, strict=True):
         if payload.layout is not layout:
             raise ValueError("payloads of different layouts")
-        _add_scaled(total, payload, its_scales)
+        add_scaled(total, payload, its_scales)
     total = transform.from_coefficients(total, layout)
     return layout.flat.split(step.move(layout.flat.flatten(params), total, len(payloads)))
 
 
-def _add_scaled(total: NDArray[np.float32], payload: Payload, scales: Scales) -> None:
+def add_scaled(total: NDArray[np.float32], payload: Payload, scales: Scales) -> None:
     """Adds what was sent times its tensor's scale; negligible values count as 0."""
     layout = payload.layout
     per_chunk = np.ones(layout.chunks, np.float32)

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from protocol.model_spec import ModelSpec
-from training.aggregate import Scales, apply_update
+from training import transform
+from training.aggregate import Scales, add_scaled
 from training.codec import Payload
 from training.dataset import TokenDataset
 from training.flat_model import FlatModel
 from training.model import token_losses
-from training.outer import OuterStep
+from training.outer import TINY, OuterStep
 from training.parameters import Parameters
 
 # Fixed, because the grouping of samples may change a kernel and so a bit.
@@ -22,16 +25,49 @@ EVALUATION_BATCH = 16
 
 
 class Evaluator:
-    """Computes losses of one model. Not thread-safe: it reuses its buffers."""
+    """Losses of a model and of single steps from it. Not thread-safe: model and update lie in buffers of its own.
+
+    A step is taken and undone where the update lies, so what a peer costs beyond its forward passes grows with what it sent and
+    not with the model.
+    """
 
     def __init__(self, model: ModelSpec) -> None:
         self._flat = FlatModel(model)
+        self._theta: NDArray[np.float32] = self._flat.theta.numpy()  # the same memory
+        self._update = np.zeros_like(self._theta)  # all zero except inside `stepped`
+        self._flushed = np.zeros(0, np.int64)
         self._vocab_size, self._sample_tokens = model.vocab_size, model.context + 1
 
-    def loss(self, params: Parameters, samples: NDArray[np.int64]) -> float:
-        """Mean nats per token over `samples` (N, L+1); infinite where the model's output is not finite."""
-        self._check(samples)
+    def load(self, params: Parameters) -> None:
+        """Takes up the model that `measure` and `stepped` are about."""
         self._flat.load(params)
+        # A step turns every such value into +0, wherever the update lies; a model that was aggregated once has none.
+        self._flushed = np.flatnonzero(
+            (np.abs(self._theta) < TINY) & (self._theta.view(np.uint32) != 0)
+        )
+
+    @contextmanager
+    def stepped(self, payload: Payload, scales: Scales, step: OuterStep) -> Iterator[None]:
+        """Inside, the model is what `apply_update` makes of it, to the bit; afterwards it is what it was, to the bit.
+
+        Coefficients of a transform reach every weight of their tiles, so those of an update that has them lie everywhere.
+        """
+        layout = payload.layout
+        everywhere = layout.transform != "none"
+        touched = slice(None) if everywhere else np.concatenate([payload.positions, self._flushed])
+        add_scaled(self._update, payload, scales)
+        total = transform.from_coefficients(self._update, layout)[touched]
+        before = self._theta[touched].copy()
+        self._theta[touched] = step.move(before, total, 1)
+        self._update[touched] = 0.0
+        try:
+            yield
+        finally:
+            self._theta[touched] = before
+
+    def measure(self, samples: NDArray[np.int64]) -> float:
+        """Mean nats per token of the model as it is, over `samples` (N, L+1); infinite where its output is not finite."""
+        self._check(samples)
         found: list[NDArray[np.float32]] = []
         with torch.inference_mode():
             for start in range(0, len(samples), EVALUATION_BATCH):
@@ -43,31 +79,10 @@ class Evaluator:
         mean = total / sum(map(len, found))
         return mean if math.isfinite(mean) else math.inf
 
-    def loss_after(
-        self,
-        params: Parameters,
-        payload: Payload,
-        scales: Scales,
-        step: OuterStep,
-        samples: NDArray[np.int64],
-    ) -> float:
-        """The loss after `step` against the scaled update alone."""
-        return self.loss(apply_update(params, payload, scales, step), samples)
-
-    def score(
-        self,
-        params: Parameters,
-        payload: Payload,
-        scales: Scales,
-        step: OuterStep,
-        samples: NDArray[np.int64],
-    ) -> tuple[float, float]:
-        """Losses (before, after) a step, usually of beta = c * alpha, against the update as the aggregate would scale it.
-
-        For many peers on the same samples call `loss` once and `loss_after` for each.
-        """
-        after = self.loss_after(params, payload, scales, step, samples)
-        return self.loss(params, samples), after
+    def loss(self, params: Parameters, samples: NDArray[np.int64]) -> float:
+        """`measure` of a model that is loaded for it."""
+        self.load(params)
+        return self.measure(samples)
 
     def heldout_loss(self, params: Parameters, dataset: TokenDataset, limit: int = 256) -> float:
         """Loss on the first `limit` samples of the held-out split, which nobody is ever assigned."""

@@ -76,9 +76,13 @@ class Attester:
     async def review(self, roster: Roster, root: Hash32) -> None:
         """Examines what is here of a round that started at ``root`` and was not examined yet.
 
-        That is nothing, unless the node was restarted since: then `faults` would know too little.
+        That is nothing, unless the node was restarted since: then `faults` would know too little. What was published while it was
+        down, so that it did not attest, the other validators hold.
         """
         self._node.exchange.reload(roster)
+        if self._node.journal.signed(_ATTESTATION, str(roster.round)) is None:
+            validators = await self._node.chain.validator_endpoints(without=self._node.me)
+            await self._node.exchange.pull(roster, validators)
         committed = self._node.exchange.committed(roster)
         if committed.keys() - self._intake.held(roster).keys():
             try:

@@ -52,27 +52,30 @@ class Examiner:
         self._beta_fraction, self._outer = float(spec.scoring.beta_fraction), spec.outer
 
     def examine(self, exam: Exam) -> tuple[Evaluation, ...]:
-        """Evaluates every peer, in the order given."""
+        """Evaluates every peer, in the order given.
+
+        The model is loaded once and measured once on D_rand and on each peer's own batch; then each peer's step is taken and undone
+        in place.
+        """
         step = OuterStep.of(self._outer, exam.round, fraction=self._beta_fraction)
         medians = median_norms([exam.payloads[miner] for miner in exam.selected])
-        random = self._dataset.samples(exam.random)
-        random_before = self._evaluator.loss(exam.params, random)
+        evaluator, samples = self._evaluator, self._dataset.samples
+        evaluator.load(exam.params)
+        random = samples(exam.random)
+        random_before = evaluator.measure(random)
+        own_before = {miner: evaluator.measure(samples(exam.own[miner])) for miner in exam.peers}
         found = []
         for miner in exam.peers:
             payload = exam.payloads[miner]
-            scales = scale_of(payload, medians)
-            own = self._dataset.samples(exam.own[miner])
-            found.append(
-                Evaluation(
+            with evaluator.stepped(payload, scale_of(payload, medians), step):
+                evaluation = Evaluation(
                     miner=miner,
                     rand_before=random_before,
-                    rand_after=self._evaluator.loss_after(
-                        exam.params, payload, scales, step, random
-                    ),
-                    own_before=self._evaluator.loss(exam.params, own),
-                    own_after=self._evaluator.loss_after(exam.params, payload, scales, step, own),
+                    rand_after=evaluator.measure(random),
+                    own_before=own_before[miner],
+                    own_after=evaluator.measure(samples(exam.own[miner])),
                 )
-            )
+            found.append(evaluation)
         return tuple(found)
 
     def heldout_loss(self, params: Parameters) -> float:

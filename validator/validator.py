@@ -84,7 +84,8 @@ class Validator:
             self.close()
 
     async def prepare(self) -> None:
-        """Goes back to the round that a kill kept from the book, and offers the data set to joiners."""
+        """Goes back to the round that a kill kept from the book, publishes what it kept back, and offers the data set to joiners."""
+        self._scorer.resume()
         await self._node.follower.go_back(Round(self._scorer.book.round + 1))
         await asyncio.to_thread(
             offer_dataset, self._node.dataset, board=self._node.board, store=self._node.store

@@ -1,7 +1,7 @@
 """Committing and revealing an epoch's weights.
 
-The vector is fixed once, in the journal, before it is committed; the salt follows from the key, so
-a restarted validator reveals exactly what it committed.
+The vector is fixed once, in the journal, before it is committed, with a report of what it was taken from; the salt follows from
+the key, so a restarted validator reveals exactly what it committed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from protocol.hashing import abi_words, keccak256
 from protocol.ids import Epoch, Hash32
 from protocol.settlement import weights_commitment
 from scoring.book import ScoreBook
+from scoring.report import EpochReport, book_digest, slots_of
 from scoring.weights import encode_weights
+from validator.shelf import Shelf
 
 logger = logging.getLogger(__name__)
 
@@ -28,6 +30,7 @@ class WeightKeeper:
 
     def __init__(self, node: Node) -> None:
         self._node = node
+        self._shelf = Shelf(node)
 
     async def fix(self, epoch: Epoch, book: ScoreBook) -> None:
         """Fixes the weights of an epoch that ended as the book has them now, unless they are fixed."""
@@ -37,14 +40,27 @@ class WeightKeeper:
         snapshot = await node.chain.snapshot(epoch)
         if snapshot.validator_slot(node.me) is None:
             return
+        slashed = node.chain.faults_of_epoch(epoch)
         vector = book.weights(
             epoch,
             slots=snapshot.miner_accounts,
             slot_count=node.chain.slot_count(Role.MINER),
-            slashed=node.chain.faults_of_epoch(epoch),
+            slashed=slashed,
         )
-        weights = encode_weights(vector)
-        node.journal.sign_once(_WEIGHTS, str(epoch), Hash32(keccak256(weights)), weights)
+        report = EpochReport(
+            run=node.run_file.run,
+            spec_hash=node.run_file.spec.hash(),
+            validator=node.me,
+            epoch=epoch,
+            round=book.round,
+            book=book_digest(book),
+            slots=slots_of(snapshot.miner_accounts),
+            slashed=tuple(sorted(slashed)),
+            weights=vector,
+        )
+        digest = Hash32(keccak256(encode_weights(vector)))
+        node.journal.sign_once(_WEIGHTS, str(epoch), digest, report.to_bytes())
+        self._shelf.offer_epoch(report)
         logger.info("epoch %d: weights %s", epoch, list(vector))
 
     async def work(self, book: ScoreBook) -> None:
@@ -64,7 +80,7 @@ class WeightKeeper:
 
     async def _commit(self, epoch: Epoch) -> None:
         node = self._node
-        weights = node.journal.signed(_WEIGHTS, str(epoch))
+        weights = self._fixed(epoch)
         if weights is None or node.outbox.known(_key("commit", epoch)):
             return
         commitment = weights_commitment(
@@ -78,9 +94,18 @@ class WeightKeeper:
         await node.outbox.send(call, _key("commit", epoch))
         logger.info("epoch %d: committed weights", epoch)
 
+    def _fixed(self, epoch: Epoch) -> bytes | None:
+        """The weights as they are revealed; offers their report, which a kill may have kept back."""
+        signed = self._node.journal.signed(_WEIGHTS, str(epoch))
+        if signed is None:
+            return None
+        report = EpochReport.from_bytes(signed)
+        self._shelf.offer_epoch(report)
+        return encode_weights(report.weights)
+
     async def _reveal(self, epoch: Epoch) -> None:
         node = self._node
-        weights = node.journal.signed(_WEIGHTS, str(epoch))
+        weights = self._fixed(epoch)
         committed = node.outbox.known(_key("commit", epoch))
         if weights is None or not committed or node.outbox.known(_key("reveal", epoch)):
             return

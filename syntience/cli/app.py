@@ -28,6 +28,7 @@ from syntience.cli import (
     model,
     report,
     rewards,
+    score,
     spec,
     stake,
     status,
@@ -60,6 +61,7 @@ app.add_typer(hunter.app, name="hunter")
 app.add_typer(devnet.app, name="devnet")
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(report.app, name="report")
+app.add_typer(score.app, name="score")
 app.command("doctor")(doctor.run_doctor)
 app.command("spec")(spec.make_spec)
 app.command("deploy")(deploy.deploy_run)

@@ -14,10 +14,12 @@ from node.exchange import topic_of
 from protocol.errors import Rejected, Retryable
 from protocol.ids import Address, Hash32, Round, to_hash32
 from protocol.submission import Publication
+from scoring.report import RoundReport
 from syntience.devnet.players import Part, Player
+from syntience.published import EndpointSource, read_round
 from transport.client import PeerClient
 from transport.errors import TransportError
-from validator.report import RoundReport
+from transport.store import FolderStore
 
 _LOG = logging.getLogger(__name__)
 _ROUNDS_BACK = 3
@@ -30,10 +32,12 @@ class Boards:
     Args:
         client: may talk to this machine.
         players: whose boards to read.
+        store: for the reports, on their way.
     """
 
-    def __init__(self, client: PeerClient, players: Sequence[Player]) -> None:
+    def __init__(self, client: PeerClient, players: Sequence[Player], store: FolderStore) -> None:
         self._client = client
+        self._store = store
         self._players = players
         self._roots: dict[Round, dict[str, frozenset[Hash32]]] = {}
         self._reports: dict[Round, dict[Address, RoundReport]] = {}
@@ -94,9 +98,9 @@ class Boards:
             self._roots.setdefault(round_, {})[player.name] = told
 
     async def _take_report(self, player: Player, round_: Round) -> None:
-        for record in await self._client.fetch_records(player.endpoint, f"reports/{round_}"):
-            report = RoundReport.from_bytes(record)
-            if (report.round, report.validator) == (round_, player.account):
+        source = EndpointSource(self._client, player.endpoint, self._store)
+        for report in await read_round(source, round_):
+            if report.validator == player.account:
                 self._reports.setdefault(round_, {})[player.account] = report
 
     async def _take_payloads(self, player: Player, round_: Round) -> None:

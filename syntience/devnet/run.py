@@ -37,10 +37,12 @@ from syntience.files import require_writable, write_atomically
 from syntience.supervisor import Supervisor
 from syntience.toolchain import find_anvil
 from transport.client import PeerClient
-from transport.limits import ClientLimits
+from transport.limits import MIB, ClientLimits
+from transport.store import FolderStore
 
 _CHAIN_STATE = "chain.json"
 _GO_ON = "go-on.txt"
+_VISITED_BYTES = 64 * MIB
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,6 +196,7 @@ class _Devnet:
                     players,
                     reader=reader,
                     client=client,
+                    store=FolderStore(self._folder / "visited", _VISITED_BYTES),
                     last_epoch=Epoch(self._settings.epochs),
                 )
         finally:

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import median, median_low
 
 from protocol.ids import Address, Epoch, Hash32, Round, Units
+from scoring.report import PeerReport, value_of
 from syntience.devnet.boards import Boards
 from syntience.devnet.picture import Picture
 from syntience.devnet.players import Part, Player
 from syntience.report import HunterSummary, MinerSummary, RootSummary, ValidatorSummary
-from validator.report import PeerReport
 
 _NOTHING = Units(0)
 
@@ -25,8 +25,8 @@ def summarise_miners(
         MinerSummary(
             address=player.account,
             behaviour=player.behaviour,
-            rating=_median(float.fromhex(peer.ordinal) for peer in peers.get(player.account, ())),
-            mu=_median(float.fromhex(peer.mu) for peer in peers.get(player.account, ())),
+            rating=_median(peer.rating.rating().ordinal for peer in peers.get(player.account, ())),
+            mu=_median(value_of(peer.computation.mean) for peer in peers.get(player.account, ())),
             weight=picture.weights.get(player.account, 0),
             earned=picture.earned.get(player.account, _NOTHING),
             claimed=picture.claimed.get(player.account, _NOTHING),
@@ -95,9 +95,7 @@ def heldout_losses(first: float, boards: Boards, *, last: Round) -> tuple[float,
     """The held-out loss before round 1 and after each round that was reported; NaN for a gap."""
     losses = [first]
     for number in range(1, last + 1):
-        told = [
-            float.fromhex(report.heldout_loss) for report in boards.reports(Round(number)).values()
-        ]
+        told = [value_of(report.heldout_loss) for report in boards.reports(Round(number)).values()]
         losses.append(median_low(told) if told else math.nan)
     while math.isnan(losses[-1]) and len(losses) > 1:
         losses.pop()

@@ -27,6 +27,7 @@ from syntience.devnet.story import tell
 from syntience.supervisor import ProcessStatus
 from syntience.table import EventLine
 from transport.client import PeerClient
+from transport.store import FolderStore
 
 _LOG = logging.getLogger(__name__)
 _PATIENCE_S = 20
@@ -40,6 +41,7 @@ class Onlooker:
         founding: the run.
         reader: of the run's events, the onlooker's own.
         client: for the boards.
+        store: for what is fetched from them.
         last_epoch: the epoch with which the devnet ends.
     """
 
@@ -50,11 +52,12 @@ class Onlooker:
         *,
         reader: EventReader,
         client: PeerClient,
+        store: FolderStore,
         last_epoch: Epoch,
     ) -> None:
         spec = founding.run_file.spec
         self.clock = RoundClock(spec.chain)
-        self.boards = Boards(client, players)
+        self.boards = Boards(client, players, store)
         self.events: list[EventLine] = []
         self.picture: Picture | None = None
         self._founding = founding

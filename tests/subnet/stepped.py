@@ -42,6 +42,7 @@ from protocol.runfile import RunFile
 from protocol.spec import CodecSpec, OuterSpec, RunSpec
 from protocol.submission import operator_consent_digest
 from scoring.book import ScoreBook
+from scoring.report import RoundReport, value_of
 from tests.chain import Anvil, start_anvil
 from tests.ports import free_port
 from tests.specs import MODEL, SPEC, tokens
@@ -53,7 +54,7 @@ from training.prepare import prepare_dataset
 from training.roots import state_root
 from validator.cheats import CHEATS as VALIDATOR_CHEATS
 from validator.cheats import behaviour_named as validator_named
-from validator.report import RoundReport
+from validator.shelf import REPORT, parse_locator, round_topic
 from validator.validator import Validator
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -491,8 +492,11 @@ class Subnet:
 
     def heldout_loss(self, round_: Round) -> float:
         """Held-out loss of the model at the end of a round, as a validator reported it."""
-        records = self.validators[0].open_node.board.records(f"reports/{round_}")
-        return float.fromhex(RoundReport.from_bytes(records[0]).heldout_loss)
+        node = self.validators[0].open_node
+        ref = parse_locator(node.board.records(round_topic(round_))[0])[REPORT]
+        report = node.store.get(ref.digest)
+        assert report is not None
+        return value_of(RoundReport.from_bytes(report).heldout_loss)
 
     async def final_root(self, round_: Round) -> Hash32 | None:
         """The root that the chain finalised for the start of a round."""

@@ -16,15 +16,24 @@ from ledger.keys import LocalSigner
 from ledger.transactions import Call
 from node.chain import Snapshot
 from node.journal import Journal
+from node.node import BLOBS, BOARD
 from protocol.clock import RoundClock
 from protocol.ids import Address, Epoch, Hash32, Round, Slot, Units
 from protocol.settlement import weights_commitment
 from scoring.book import RoundObservation, ScoreBook
 from scoring.evaluation import Evaluation
+from scoring.replay import replay_weights
+from scoring.report import book_digest
 from scoring.rules import Rules
+from syntience.published import HomeSource, read_epoch
 from tests.bench import Desk, desk_over
+from tests.subnet.kills import Killed
 from tests.subnet.stepped import key_named
 from training.dataset import TokenDataset
+from transport.board import RecordBoard
+from transport.limits import MIB
+from transport.store import FolderStore
+from validator.shelf import Shelf
 from validator.weights import WeightKeeper
 
 EPOCH = Epoch(1)
@@ -105,6 +114,8 @@ class World:
             chain=self.chain,
             journal=journal,
             outbox=self.outbox,
+            board=RecordBoard(self.folder / BOARD),
+            store=FolderStore(self.folder / BLOBS, MIB),
         )
         yield WeightKeeper(node)  # type: ignore[arg-type]
         journal.close()
@@ -241,12 +252,41 @@ async def test_fix__slashed_miner__weighs_nothing(world: World) -> None:
     world.chain.slashed = {MINERS[0]}
     with world.keeper() as keeper:
         await keeper.fix(EPOCH, book(world.desk, 2))
-    journal = Journal.open(world.folder / "journal.db")
-    fixed = journal.signed("weights", str(EPOCH))
-    journal.close()
-    assert fixed is not None
-    assert fixed[:2] == b"\0\0"
-    assert fixed[2:] != bytes(4)
+    report = await read_epoch(HomeSource(world.folder), EPOCH)
+    assert report is not None
+    assert (report.slashed, report.weights[0]) == ((MINERS[0],), 0)
+    assert sum(report.weights[1:]) == 65535
+
+
+async def test_fix__weights__are_published_with_what_they_follow_from(world: World) -> None:
+    scored = book(world.desk, 2)
+    with world.keeper() as keeper:
+        await keeper.fix(EPOCH, scored)
+    report = await read_epoch(HomeSource(world.folder), EPOCH)
+    assert report is not None
+    assert replay_weights(report, scored) == ()
+    assert (report.book, report.round) == (book_digest(scored), 2)
+
+
+def die(*_: object) -> None:
+    raise Killed
+
+
+async def test_work__killed_before_publishing__publishes_what_was_fixed(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.chain.time = world.chain.clock.epoch_end(EPOCH) + 1
+    with world.keeper() as keeper, monkeypatch.context() as killed:
+        killed.setattr(Shelf, "offer_epoch", die)
+        with pytest.raises(Killed):
+            await keeper.work(book(world.desk, 2))
+    world.chain.slashed = {MINERS[0]}
+    with world.keeper() as keeper:
+        await keeper.work(book(world.desk, 2))
+    report = await read_epoch(HomeSource(world.folder), EPOCH)
+    assert report is not None
+    assert (report.slashed, report.round) == ((), 2)
+    assert world.call("commit") is not None
 
 
 async def salt(world: World, key: LocalSigner, epoch: Epoch, folder: Path) -> Hash32:

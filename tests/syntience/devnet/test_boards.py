@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 import pytest
 
 from protocol.ids import Hash32, Round
@@ -11,8 +9,7 @@ from protocol.submission import BlobRef, Publication, SignedSubmission
 from syntience.devnet.boards import Boards
 from tests.protocol.vectors import SUBMISSION
 from tests.specs import some_hash
-from tests.syntience.devnet.stage import FIRST, HONEST, PLAYERS, SECOND, FakeBoards, report
-from transport.client import PeerClient
+from tests.syntience.devnet.stage import FIRST, HONEST, SECOND, FakeBoards, boards_of, report
 
 ROOT, OTHER = some_hash("root"), some_hash("other")
 
@@ -24,7 +21,7 @@ def nodes() -> FakeBoards:
 
 @pytest.fixture
 def boards(nodes: FakeBoards) -> Boards:
-    return Boards(cast(PeerClient, nodes), PLAYERS)
+    return boards_of(nodes)
 
 
 def publication(payload: bytes, size: int) -> bytes:
@@ -73,8 +70,8 @@ async def test_look__old_rounds__are_asked_for_only_at_the_end(
 async def test_look__a_report_of_somebody_else__is_not_taken(
     nodes: FakeBoards, boards: Boards
 ) -> None:
-    nodes.put(FIRST, "reports/1", report(SECOND, 1).to_bytes())
-    nodes.put(SECOND, "reports/1", report(SECOND, 1).to_bytes())
+    nodes.put_report(FIRST, report(SECOND, 1))
+    nodes.put_report(SECOND, report(SECOND, 1))
     await boards.look(Round(1))
     assert set(boards.reports(Round(1))) == {SECOND.account}
 
@@ -93,7 +90,7 @@ async def test_newest_reports__two_rounds__gives_the_later_one_that_counts(
     nodes: FakeBoards, boards: Boards
 ) -> None:
     for round_ in (1, 2, 3):
-        nodes.put(FIRST, f"reports/{round_}", report(FIRST, round_).to_bytes())
+        nodes.put_report(FIRST, report(FIRST, round_))
     await boards.look(Round(3))
     assert boards.newest_reports(last=Round(2))[FIRST.account].round == 2
 

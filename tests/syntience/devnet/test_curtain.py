@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from typing import cast
 
 import pytest
 
@@ -12,12 +11,10 @@ from ledger.connection import Connection
 from protocol.clock import RoundClock
 from protocol.ids import Round
 from syntience.devnet import curtain
-from syntience.devnet.boards import Boards
 from syntience.devnet.curtain import raise_curtain
 from tests.chain import Anvil
 from tests.specs import CHAIN, some_hash
-from tests.syntience.devnet.stage import PLAYERS, FakeBoards
-from transport.client import PeerClient
+from tests.syntience.devnet.stage import PLAYERS, FakeBoards, boards_of
 
 
 @pytest.fixture(autouse=True)
@@ -28,7 +25,7 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_raise_curtain__everybody_ready__skips_the_wait(own_anvil: Anvil) -> None:
     clock = RoundClock(replace(CHAIN, genesis_time=own_anvil.time() + 1_000))
     nodes, looks = FakeBoards(), 0
-    boards = Boards(cast(PeerClient, nodes), PLAYERS)
+    boards = boards_of(nodes)
 
     async def meanwhile() -> None:
         nonlocal looks
@@ -46,7 +43,7 @@ async def test_raise_curtain__everybody_ready__skips_the_wait(own_anvil: Anvil) 
 
 async def test_raise_curtain__somebody_is_not_ready__starts_without_it(own_anvil: Anvil) -> None:
     clock = RoundClock(replace(CHAIN, genesis_time=own_anvil.time() + 9))
-    boards = Boards(cast(PeerClient, FakeBoards()), PLAYERS)
+    boards = boards_of(FakeBoards())
 
     async def meanwhile() -> None:
         own_anvil.mine()

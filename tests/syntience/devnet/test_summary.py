@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import cast
 
 from ledger.contracts.verdicts import Fault
 from protocol.ids import Epoch, Round
@@ -26,17 +25,17 @@ from tests.syntience.devnet.stage import (
     PLAYERS,
     SECOND,
     FakeBoards,
+    boards_of,
     peer,
     picture,
     report,
 )
-from transport.client import PeerClient
 
 ROOT = some_hash("root")
 
 
 async def looked(nodes: FakeBoards, newest: int) -> Boards:
-    boards = Boards(cast(PeerClient, nodes), PLAYERS)
+    boards = boards_of(nodes)
     await boards.look(Round(newest), everything=True)
     return boards
 
@@ -44,12 +43,8 @@ async def looked(nodes: FakeBoards, newest: int) -> Boards:
 async def test_summarise_miners__two_reports__shows_their_median() -> None:
     nodes = FakeBoards()
     mine = HONEST.account
-    nodes.put(
-        FIRST, "reports/1", report(FIRST, 1, peers=(peer(mine, ordinal=1.0, mu=0.2),)).to_bytes()
-    )
-    nodes.put(
-        SECOND, "reports/1", report(SECOND, 1, peers=(peer(mine, ordinal=3.0, mu=0.4),)).to_bytes()
-    )
+    nodes.put_report(FIRST, report(FIRST, 1, peers=(peer(mine, ordinal=1.0, mu=0.2),)))
+    nodes.put_report(SECOND, report(SECOND, 1, peers=(peer(mine, ordinal=3.0, mu=0.4),)))
     seen = picture(earned={mine: tokens(5)}, claimed={mine: tokens(3)}, weights={mine: 65535})
     honest, cheat = summarise_miners(PLAYERS, seen, await looked(nodes, 1), last=Round(1))
     assert (honest.rating, honest.weight) == (2.0, 65535)
@@ -62,8 +57,8 @@ async def test_summarise_miners__two_reports__shows_their_median() -> None:
 async def test_summarise_miners__barred_by_a_majority__says_why() -> None:
     nodes = FakeBoards()
     barred = (peer(CHEAT.account, barred="reused-payload"),)
-    nodes.put(FIRST, "reports/1", report(FIRST, 1, peers=barred).to_bytes())
-    nodes.put(SECOND, "reports/1", report(SECOND, 1, peers=barred).to_bytes())
+    nodes.put_report(FIRST, report(FIRST, 1, peers=barred))
+    nodes.put_report(SECOND, report(SECOND, 1, peers=barred))
     boards = await looked(nodes, 1)
     assert summarise_miners(PLAYERS, picture(), boards, last=Round(1))[1].status == "reused-payload"
     out = picture(excluded=frozenset({CHEAT.account}))
@@ -101,8 +96,8 @@ async def test_summarise_roots__a_cheat_and_a_node_that_changed_its_mind__do_not
 
 async def test_heldout_losses__a_round_without_report__is_a_gap() -> None:
     nodes = FakeBoards()
-    nodes.put(FIRST, "reports/1", report(FIRST, 1, heldout=6.5).to_bytes())
-    nodes.put(FIRST, "reports/3", report(FIRST, 3, heldout=6.0).to_bytes())
+    nodes.put_report(FIRST, report(FIRST, 1, heldout=6.5))
+    nodes.put_report(FIRST, report(FIRST, 3, heldout=6.0))
     losses = heldout_losses(6.9, await looked(nodes, 4), last=Round(4))
     assert losses[:2] == (6.9, 6.5)
     assert math.isnan(losses[2])
