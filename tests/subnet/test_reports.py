@@ -157,7 +157,7 @@ def test_score_replay__a_false_loss__is_found_with_the_model(
     assert run([*arguments, *flags]) == 1
     told = capsys.readouterr().out
     assert f"round 1: {first.miner} rand_after: reported" in told
-    assert "tolerance 1e-05" in told
+    assert "tolerance 1e-06" in told
 
 
 def test_score_explain__miners__are_told_their_factors(
