@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from protocol.ids import Address, Hash32, Round, to_address
-from protocol.spec import ModelSpec, RunSpec
+from protocol.model_spec import LlamaSpec
+from protocol.spec import RunSpec
 from scripts.bench.figures import Figure, table, write_json
 from syntience.devnet.presets import CODEC, Crowd, build_spec, preset_named
 from training.aggregate import apply_update, median_norms, scale_of
@@ -34,13 +35,15 @@ from training.roots import state_root
 from training.threads import pin_threads
 from validator.evaluation import Exam, Examiner
 
+
+def _llama(preset: str) -> LlamaSpec:
+    model = preset_named(preset).model
+    assert isinstance(model, LlamaSpec)
+    return model
+
+
 LARGE = replace(
-    preset_named("small").model,
-    hidden_size=256,
-    intermediate_size=688,
-    layers=8,
-    heads=8,
-    kv_heads=8,
+    _llama("small"), hidden_size=256, intermediate_size=688, layers=8, heads=8, kv_heads=8
 )
 GOAL = 1.10
 PEERS, ROUNDS = 4, 3
@@ -97,7 +100,7 @@ def main() -> None:
     options = parser.parse_args()
     pin_threads(1)
     figures = [
-        *_measured("default", preset_named("default").model, parts=1),
+        *_measured("default", _llama("default"), parts=1),
         *_measured("7 M", LARGE, parts=4),
     ]
     print(table(figures))
@@ -106,7 +109,7 @@ def main() -> None:
     raise SystemExit(0 if all(figure.holds for figure in figures) else 1)
 
 
-def _measured(name: str, model: ModelSpec, *, parts: int) -> Iterator[Figure]:
+def _measured(name: str, model: LlamaSpec, *, parts: int) -> Iterator[Figure]:
     with _desk(model, parts) as desk:
         examiner, evaluator = Examiner(desk.spec, desk.dataset), Evaluator(model)
         bare = scoring = plain = float("inf")
@@ -159,7 +162,7 @@ def _spent(work: Callable[[], object]) -> float:
 
 
 @contextmanager
-def _desk(model: ModelSpec, parts: int) -> Iterator[Desk]:
+def _desk(model: LlamaSpec, parts: int) -> Iterator[Desk]:
     """An exam of random updates on random words; `parts` divides the number of samples."""
     rng = np.random.default_rng(1)
     with tempfile.TemporaryDirectory(prefix="syntience-bench-") as folder:
@@ -193,7 +196,7 @@ def _desk(model: ModelSpec, parts: int) -> Iterator[Desk]:
         )
 
 
-def _spec(model: ModelSpec, dataset: TokenDataset, root: Hash32) -> RunSpec:
+def _spec(model: LlamaSpec, dataset: TokenDataset, root: Hash32) -> RunSpec:
     return build_spec(
         replace(preset_named("default"), model=model),
         Crowd(miners=PEERS, processes=PEERS, cores=1),
@@ -204,7 +207,7 @@ def _spec(model: ModelSpec, dataset: TokenDataset, root: Hash32) -> RunSpec:
     )
 
 
-def _update(model: ModelSpec, rng: np.random.Generator) -> Payload:
+def _update(model: LlamaSpec, rng: np.random.Generator) -> Payload:
     values = rng.standard_normal(flat_layout(model).size, np.float32) * np.float32(1e-3)
     return encode_flat(values, model, CODEC)
 

@@ -21,6 +21,7 @@ import numpy as np
 from protocol.assignment import assigned_samples
 from protocol.hashing import keccak256
 from protocol.ids import Address, Epoch, Hash32, Round, Slot, to_address
+from protocol.model_spec import LlamaSpec, ModelSpec
 from protocol.spec import RunSpec
 from scoring.book import RoundObservation, ScoreBook
 from scoring.rules import Rules
@@ -145,6 +146,11 @@ def _measure(folder: Path) -> list[Figure]:
     ]
 
 
+def _start(model: ModelSpec) -> Parameters:
+    assert isinstance(model, LlamaSpec)
+    return initial_parameters(model)
+
+
 def _prepare(folder: Path) -> None:
     cache = Path.home() / ".cache" / "syntience"
     prepare_dataset(
@@ -164,7 +170,7 @@ def _open(folder: Path) -> Run:
         replace(preset, inner=replace(preset.inner, steps=MINERS, batch=5, trace_every=MINERS)),
         Crowd(miners=MINERS, processes=2, cores=2),
         data=dataset.spec,
-        genesis_root=state_root(initial_parameters(preset.model)),
+        genesis_root=state_root(_start(preset.model)),
         genesis_time=1,
         rounds_per_epoch=ROUNDS,
     )
@@ -173,7 +179,7 @@ def _open(folder: Path) -> Run:
 
 def _train(run: Run) -> None:
     """Every miner's rounds; what they hand in lies in the folder."""
-    params = initial_parameters(run.spec.model)
+    params = _start(run.spec.model)
     locals_ = [LocalState.zeros(run.spec.model)] * MINERS
     for round_ in _rounds():
         payloads, losses = {}, []
@@ -197,7 +203,7 @@ def _train(run: Run) -> None:
 def _weights(run: Run, validator: Address) -> list[int]:
     """One validator's weights by miner after all rounds."""
     spec, examiner = run.spec, Examiner(run.spec, run.dataset)
-    params, book = initial_parameters(spec.model), ScoreBook.empty(Rules.of(spec.scoring))
+    params, book = _start(spec.model), ScoreBook.empty(Rules.of(spec.scoring))
     for round_ in _rounds():
         payloads = {
             miner: decode_payload(run.payload(round_, miner).read_bytes(), spec.model, spec.codec)
