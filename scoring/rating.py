@@ -4,19 +4,28 @@ Each round is one match of all evaluated peers. Ours: doing nothing plays too. T
 scores the improvement floor (see `improvement_floor`), so its rating shows what an update without
 effect deserves, and a peer is paid only above it. Without it a match among five says only who is
 better than whom, and a useless peer among useless ones would be rated like an honest one.
+
+The update is algorithm 4 of Weng and Lin (2011) as OpenSkill computes it, for one-player teams, in
+time that grows with the peers and not with their pairs. It takes sums, products, quotients and
+square roots alone, in one order, so that the same losses give the same ratings on every machine.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-
-from openskill.models import PlackettLuce
+from itertools import groupby
 
 from protocol.ids import Address
 from scoring.rules import FOOTHOLD, IMPROVEMENT_FLOOR, Rules
 
 ORDINAL_Z = 3.0
+_KAPPA = 0.0001
+"""A match leaves at least so much of a variance (OpenSkill's kappa)."""
+_LN2_HIGH, _LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
+"""Their sum is ln 2; the first has so few digits that small multiples of it are exact."""
+_EXP_TERMS = 14
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,17 +75,64 @@ def rate(
     """
     if not scores:
         return {}, null
-    model = PlackettLuce(
-        mu=rules.rating_mu, sigma=rules.rating_sigma, beta=rules.rating_beta, tau=rules.rating_tau
-    )
     # Sums of floats depend on their order: it is by score and address, never the caller's.
-    peers = sorted(scores, key=lambda miner: (-scores[miner], miner))
-    before = [*(ratings.get(miner, prior(rules)) for miner in peers), null]
-    results = [*(scores[miner] for miner in peers), improvement_floor(scores.values())]
-    ranks = [float(sum(other > result for other in results)) for result in results]
-    teams = [[model.rating(mu=rating.mu, sigma=rating.sigma)] for rating in before]
-    played = [Rating(mu=team[0].mu, sigma=team[0].sigma) for team in model.rate(teams, ranks=ranks)]
-    return dict(zip(peers, played, strict=False)), played[-1]
+    ranked: list[tuple[float, Address | None]] = [(scores[miner], miner) for miner in scores]
+    ranked.append((improvement_floor(scores.values()), None))
+    ranked.sort(key=lambda entry: (-entry[0], entry[1] or ""))
+    ties = [len(list(group)) for _, group in groupby(ranked, key=lambda entry: entry[0])]
+    fresh = prior(rules)
+    before = [null if miner is None else ratings.get(miner, fresh) for _, miner in ranked]
+    played = dict(
+        zip((miner for _, miner in ranked), _plackett_luce(before, ties, rules), strict=True)
+    )
+    after = played.pop(None)
+    return {miner: rating for miner, rating in played.items() if miner is not None}, after
+
+
+def _plackett_luce(before: Sequence[Rating], ties: Sequence[int], rules: Rules) -> list[Rating]:
+    """One match of players given best first, in groups of `ties` equal ones.
+
+    With p_iq = strength_i / (strengths of q and all who are not better), the sums over the q that
+    are not worse than i are strength_i * H and strength_i * H - strength_i^2 * G, where H and G add
+    1 / behind and its square, group by group: players of one group share what is behind them.
+    """
+    variances = [rating.sigma * rating.sigma + rules.rating_tau**2 for rating in before]
+    c = math.sqrt(sum(variances) + len(before) * rules.rating_beta**2)
+    strengths = [exponential(rating.mu / c) for rating in before]
+    ends, total = [], 0
+    for count in ties:
+        total += count
+        ends.append(total)
+    behind, below = [0.0] * len(ties), 0.0
+    for group in reversed(range(len(ties))):
+        for player in reversed(range(ends[group] - ties[group], ends[group])):
+            below += strengths[player]
+        behind[group] = below
+    after, h, g = [], 0.0, 0.0
+    for count, end, rest in zip(ties, ends, behind, strict=True):
+        h += 1 / rest
+        g += 1 / (rest * rest)
+        for player in range(end - count, end):
+            strength, variance = strengths[player], variances[player]
+            omega = variance / c * (1 / count - strength * h)
+            delta = variance / (c * c) * (strength * h - strength * strength * g)
+            sigma = math.sqrt(variance)
+            kept = max(1 - sigma / c * delta, _KAPPA)
+            after.append(Rating(mu=before[player].mu + omega, sigma=sigma * math.sqrt(kept)))
+    return after
+
+
+def exponential(x: float) -> float:
+    """e^x within 2 units in the last place for |x| < 500, of sums and products alone.
+
+    The C library's differs between machines in the last bit.
+    """
+    halvings = round(x / _LN2_HIGH)
+    rest = (x - halvings * _LN2_HIGH) - halvings * _LN2_LOW
+    power = 1.0
+    for term in range(_EXP_TERMS, 0, -1):
+        power = 1.0 + rest / term * power
+    return math.ldexp(power, halvings)
 
 
 def loss_rating(rating: Rating, null: Rating, rules: Rules) -> float:

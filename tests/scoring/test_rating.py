@@ -1,4 +1,4 @@
-"""OpenSkill through our door, against its formulas (Weng and Lin 2011, algorithm 4) written out."""
+"""Ratings against OpenSkill, and against its formulas (Weng and Lin 2011, algorithm 4) written out."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import math
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from openskill.models import PlackettLuce
 
 from protocol.ids import Address
-from scoring.rating import Rating, improvement_floor, loss_rating, prior, rate
+from scoring.rating import Rating, exponential, improvement_floor, loss_rating, prior, rate
 from tests.scoring.peers import RULES, peer
 
 PRIOR = prior(RULES)
@@ -71,6 +72,33 @@ def test_rate__any_match__equals_the_formulas(
     for miner, rating in zip(scores, expected, strict=False):
         assert_close(played[miner], rating)
     assert_close(null_after, expected[-1])
+
+
+@settings(deadline=None, max_examples=50)
+@given(
+    st.lists(st.tuples(st.sampled_from([-1.0, 0.0, 0.1, 0.2, 0.3]), beliefs), min_size=1), beliefs
+)
+def test_rate__any_match_with_draws__equals_openskill(
+    field: list[tuple[float, Rating]], null: Rating
+) -> None:
+    scores = {peer(i): score for i, (score, _) in enumerate(field)}
+    ratings = {peer(i): rating for i, (_, rating) in enumerate(field)}
+    played, null_after = rate(scores, ratings, null, RULES)
+    results = [*scores.values(), improvement_floor(scores.values())]
+    ranks = [float(sum(other > result for other in results)) for result in results]
+    model = PlackettLuce(
+        mu=RULES.rating_mu, sigma=RULES.rating_sigma, beta=RULES.rating_beta, tau=RULES.rating_tau
+    )
+    teams = [[model.rating(mu=each.mu, sigma=each.sigma)] for each in (*ratings.values(), null)]
+    expected = [team[0] for team in model.rate(teams, ranks=ranks)]
+    for miner, rating in zip(scores, expected, strict=False):
+        assert_close(played[miner], Rating(mu=rating.mu, sigma=rating.sigma))
+    assert_close(null_after, Rating(mu=expected[-1].mu, sigma=expected[-1].sigma))
+
+
+@given(st.floats(-500, 500))
+def test_exponential__any_exponent__is_the_c_librarys_but_for_the_last_bits(x: float) -> None:
+    assert exponential(x) == pytest.approx(math.exp(x), rel=5e-16)
 
 
 @settings(deadline=None)
