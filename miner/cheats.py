@@ -30,8 +30,8 @@ class Copier(Behaviour):
 
     def work(self, bench: Workbench, start: Start) -> Sequence[Work]:
         """The first payload seen; in a round with none to copy it has only zeros to offer."""
-        stolen = start.others[0] if start.others else _zero_payload(bench)
-        return [bench.submit(start, _without_training(bench, start, stolen), start.assigned)]
+        stolen = start.others[0] if start.others else zero_payload(bench)
+        return [bench.submit(start, without_training(bench, start, stolen), start.assigned)]
 
 
 class Noise(Behaviour):
@@ -48,7 +48,7 @@ class Noise(Behaviour):
             for name, tensor in zeros(bench.spec.model).items()
         }
         payload = encode(values, bench.spec.model, bench.spec.codec)
-        return [bench.submit(start, _without_training(bench, start, payload), start.assigned)]
+        return [bench.submit(start, without_training(bench, start, payload), start.assigned)]
 
 
 class Zero(Behaviour):
@@ -58,7 +58,7 @@ class Zero(Behaviour):
 
     def work(self, bench: Workbench, start: Start) -> Sequence[Work]:
         """All values zero."""
-        trained = _without_training(bench, start, _zero_payload(bench))
+        trained = without_training(bench, start, zero_payload(bench))
         return [bench.submit(start, trained, start.assigned)]
 
 
@@ -88,7 +88,7 @@ class Equivocator(Behaviour):
         """Honest work, and a second version of it with another payload."""
         trained = bench.train(start, start.assigned)
         other = replace(trained, payload=scaled(trained.payload, 0.5))
-        other = _with_true_ends(start, other)
+        other = with_true_ends(start, other)
         return [
             bench.submit(start, trained, start.assigned),
             bench.submit(start, other, start.assigned),
@@ -170,7 +170,7 @@ class Scaled(Behaviour):
         """The honest update times the factor."""
         trained = bench.train(start, start.assigned)
         louder = replace(trained, payload=scaled(trained.payload, self._factor))
-        return [bench.submit(start, _with_true_ends(start, louder), start.assigned)]
+        return [bench.submit(start, with_true_ends(start, louder), start.assigned)]
 
 
 class Stale(Behaviour):
@@ -232,11 +232,12 @@ def behaviour_named(kind: str) -> Behaviour:
         ) from None
 
 
-def _zero_payload(bench: Workbench) -> Payload:
+def zero_payload(bench: Workbench) -> Payload:
+    """An update of zeros."""
     return encode(zeros(bench.spec.model), bench.spec.model, bench.spec.codec)
 
 
-def _without_training(bench: Workbench, start: Start, payload: Payload) -> Trained:
+def without_training(bench: Workbench, start: Start, payload: Payload) -> Trained:
     """A trace of the right shape around a payload that no training made.
 
     The local state that it hands in is a fresh one, so that what it claims to carry is at least
@@ -256,7 +257,7 @@ def _without_training(bench: Workbench, start: Start, payload: Payload) -> Train
     )
 
 
-def _with_true_ends(start: Start, trained: Trained) -> Trained:
+def with_true_ends(start: Start, trained: Trained) -> Trained:
     """Rewrites the ends of a trace to fit a payload that was changed afterwards."""
     first = start.initial_root + start.local_root
     last = trained.payload.root() + trained.local_out_root
