@@ -23,6 +23,7 @@ from syntience.cli import (
     governor,
     hunter,
     keys,
+    lab,
     ledger,
     miner,
     model,
@@ -59,6 +60,7 @@ app.add_typer(miner.app, name="miner")
 app.add_typer(validator.app, name="validator")
 app.add_typer(hunter.app, name="hunter")
 app.add_typer(devnet.app, name="devnet")
+app.add_typer(lab.app, name="lab")
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(report.app, name="report")
 app.add_typer(score.app, name="score")

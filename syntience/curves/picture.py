@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from matplotlib.typing import RcKeyType
 
 FORMATS = ("png", "svg")
-_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#7F7F7F", "#B5A400")
+COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#7F7F7F", "#B5A400")
 """After Okabe and Ito: told apart by colour-blind people too. More miners than these share the first."""
 _INK, _FAINT, _GRID = "#222222", "#6B6B6B", "#E4E4E4"
-_STYLE: dict[RcKeyType, object] = {
+STYLE: dict[RcKeyType, object] = {
     "axes.edgecolor": _FAINT,
     "axes.grid": True,
     "axes.labelcolor": _FAINT,
@@ -82,7 +82,12 @@ class _Look:
 
 
 def save_picture(report: TrainingReport, path: Path) -> None:
-    """Draws the report into a file, as PNG or SVG by its name.
+    """Draws the report into a file; see `save_figure`."""
+    save_figure(draw(report), path)
+
+
+def save_figure(figure: Figure, path: Path) -> None:
+    """Writes a picture in this module's style, as PNG or SVG by the file's name.
 
     Raises:
         ConfigError: another kind of file.
@@ -96,8 +101,8 @@ def save_picture(report: TrainingReport, path: Path) -> None:
         )
     stream = io.BytesIO()
     metadata = {"Date": None} if kind == "svg" else None
-    with mpl.rc_context(_STYLE):
-        draw(report).savefig(stream, format=kind, dpi=_DPI, metadata=metadata)
+    with mpl.rc_context(STYLE):
+        figure.savefig(stream, format=kind, dpi=_DPI, metadata=metadata)
     write_atomically(path, _with_palette(stream) if kind == "png" else stream.getvalue())
 
 
@@ -110,7 +115,7 @@ def _with_palette(png: io.BytesIO) -> bytes:
 
 def draw(report: TrainingReport) -> Figure:
     """The page: losses above; rates, compression error, bytes and speed below."""
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context(STYLE):
         return _page(report)
 
 
@@ -180,10 +185,10 @@ def _draw_rates(axes: Axes, report: TrainingReport) -> None:
     axes.set_title("Learning rate and α")
     rates = {row.round: row.learning_rate for home in report.miners for row in home.training}
     alphas = {row.round: row.alpha for home in report.validators for row in home.evaluation}
-    axes.set_ylabel("learning rate of a round's last step", color=_COLOURS[0])
+    axes.set_ylabel("learning rate of a round's last step", color=COLOURS[0])
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.plot(
-        *_columns(sorted(rates.items())), color=_COLOURS[0], marker=_marker(rates), markersize=3.5
+        *_columns(sorted(rates.items())), color=COLOURS[0], marker=_marker(rates), markersize=3.5
     )
     axes.set_ylim(0, 1.1 * max(rates.values(), default=1.0) or 1)
     if alphas:
@@ -274,13 +279,13 @@ def _marks(axes: Axes, places: Sequence[tuple[float, float]], marker: str, label
 
 def _looks(miners: Sequence[HomeCurves]) -> Iterator[tuple[HomeCurves, _Look]]:
     """A colour for each, or one for all where there are too many to tell apart."""
-    if len(miners) <= len(_COLOURS):
-        for home, colour in zip(miners, _COLOURS, strict=False):
+    if len(miners) <= len(COLOURS):
+        for home, colour in zip(miners, COLOURS, strict=False):
             yield home, _Look(colour=colour, label=f"training, {home.name}", is_own=True)
         return
     for place, home in enumerate(miners):
         label = "" if place else f"training, {len(miners)} miners"
-        yield home, _Look(colour=_COLOURS[0], label=label, is_own=False)
+        yield home, _Look(colour=COLOURS[0], label=label, is_own=False)
 
 
 def _heldout(validators: Sequence[HomeCurves]) -> list[tuple[str, list[EvaluationRow]]]:

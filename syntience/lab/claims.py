@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Protocol
 
 from syntience.lab.history import History
@@ -53,7 +54,9 @@ class PayAtMost:
     def judge(self, run: History, twin: History | None) -> Finding:
         """Largest pay in the group over the median of the others."""
         figure = _ratio(max(run.pays(self.group)), run.median_pay(self.than))
-        return _at_most(f"pay of {self.group} / median of {', '.join(self.than)}", figure, self.most)
+        return _at_most(
+            f"pay of {self.group} / median of {', '.join(self.than)}", figure, self.most
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +85,9 @@ class PaidAlike:
         middle = run.median_pay(self.groups)
         pays = [pay for group in self.groups for pay in run.pays(group)]
         figure = max(_ratio(abs(pay - middle), middle) for pay in pays)
-        return _at_most(f"distance of an equal peer's pay in {', '.join(self.groups)}", figure, self.within)
+        return _at_most(
+            f"distance of an equal peer's pay in {', '.join(self.groups)}", figure, self.within
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,10 +113,8 @@ class Ranked:
     def judge(self, run: History, twin: History | None) -> Finding:
         """Neighbours in the wrong order at the first epoch's end from that round on."""
         row = next(row for row in run.epochs if row.round >= self.by_round)
-        ratings = [
-            min(row.standings[a].ordinal for a in run.miners[group]) for group in self.order
-        ]
-        wrong = sum(a <= b for a, b in zip(ratings, ratings[1:], strict=False))
+        ratings = [min(row.standings[a].ordinal for a in run.miners[group]) for group in self.order]
+        wrong = sum(a <= b for a, b in pairwise(ratings))
         return _at_most(f"{' > '.join(self.order)} by round {self.by_round}, wrong", wrong, 0)
 
 
@@ -147,7 +150,11 @@ class ScoreFalls:
             max(rows[number].standings[a].score for a in run.miners[self.group])  # type: ignore[index]
             for number in (self.start, self.end)
         )
-        return _at_most(f"score of {self.group}, round {self.end} / {self.start}", _ratio(after, before), self.most)
+        return _at_most(
+            f"score of {self.group}, round {self.end} / {self.start}",
+            _ratio(after, before),
+            self.most,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

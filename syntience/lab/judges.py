@@ -43,7 +43,7 @@ def liar(ballot: Ballot) -> tuple[int, ...]:
 
 def clique(ballot: Ballot) -> tuple[int, ...]:
     """Everything to the friends, nothing to anybody else."""
-    scores = {miner: 1.0 for miner in ballot.friends}
+    scores = dict.fromkeys(ballot.friends, 1.0)
     return weight_vector(scores, ballot.slots, slot_count=len(ballot.honest))
 
 

@@ -88,6 +88,12 @@ def on_off(moment: Moment) -> Offer:
     return honest(moment) if moment.round <= turn else NOISE
 
 
+def falls_behind(moment: Moment) -> Offer:
+    """Honest up to its turn, then on a model of more than three rounds ago."""
+    turn = moment.options.get("turn_round", 1)
+    return honest(moment) if moment.round <= turn else Offer(fault=Fault.WRONG_ROOT)
+
+
 def alternating(moment: Moment) -> Offer:
     """Honest and idle by turns, so many rounds each."""
     period = int(moment.options.get("period", 20))
@@ -103,18 +109,19 @@ def exam_peeker(moment: Moment) -> Offer:
 
 _KINDS: Mapping[str, Kind] = {
     "honest": honest,
-    "desynchronised": constant(Offer(gain=_BEHIND, fault=Fault.WRONG_ROOT)),
-    "slightly-behind": constant(Offer(gain=_BEHIND)),
+    "behind": constant(Offer(gain=_BEHIND)),
+    "falls-behind": falls_behind,
     "copier": constant(Offer(gain=_BEHIND, own=0.0, reuses=True)),
     "near-copier": constant(Offer(gain=_BEHIND, own=0.0)),
     "recomputer": constant(Offer(own=0.0, overlap=0.95)),
-    "lazy": constant(Offer(gain=0.9, own=0.0)),
+    "lazy": constant(Offer(gain=0.85, own=0.68)),
+    "lazy-elsewhere": constant(Offer(gain=0.4, own=0.0)),
     "zero": constant(Offer(gain=0.0, own=0.0)),
     "noise": constant(NOISE),
     "sign-flip": constant(Offer(gain=-1.0, own=-1.0)),
     "stale": constant(Offer(gain=0.3, fault=Fault.WRONG_ROOT)),
     "late": constant(ABSENT),
-    "over-fitter": constant(Offer(gain=0.7, own=3.0)),
+    "over-fitter": constant(Offer(gain=0.67, own=0.72)),
     "poisoner": constant(Offer(gain=-0.5, own=-0.2)),
     "intermittent": intermittent,
     "on-off": on_off,

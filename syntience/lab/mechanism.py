@@ -30,7 +30,7 @@ from syntience.lab.world import Beacons, HandedIn
 GAIN = 0.05
 WOBBLE = 0.17
 """0.17 sqrt(2) GAIN = 0.012."""
-OWN = 0.2
+OWN = 0.5
 OWN_SIGNAL = 2.57
 _LOSS = 5.0
 _EMPTY: NDArray[np.float64] = np.zeros(0)
@@ -74,7 +74,10 @@ class Mechanism:
         }
         gains, noises = self._of("gain"), self._of("noise")
         self._source = np.array(
-            [self._place[self._victim] if self._victim and offer.overlap else place for place, offer in enumerate(self._offers.values())]
+            [
+                self._place[self._victim] if self._victim and offer.overlap else place
+                for place, offer in enumerate(self._offers.values())
+            ]
         )
         self._score = gains * (1 + WOBBLE * wobble[self._source]) + noises * aimless
         before, self._roots = self._roots, self._fresh_roots(beacons.round)

@@ -25,6 +25,9 @@ RULES = Rules(
 """Those of the paper, with the luck margin of `specs`' rules."""
 
 
+POT = Units(1000 * UNITS_PER_TOKEN)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
     """Peers or validators of one kind.
@@ -80,7 +83,7 @@ class Scenario:
     seeds: int = 5
     rules: Rules = RULES
     normalise: bool = True
-    pot: Units = Units(1000 * UNITS_PER_TOKEN)
+    pot: Units = POT
     miners_bps: int = 6000
 
     @property

@@ -38,7 +38,12 @@ class Validator:
         self._count = scenario.peers_per_round
 
     def observe(
-        self, world: World, handed: HandedIn, beacons: Beacons, epoch: Epoch, selected: list[Address]
+        self,
+        world: World,
+        handed: HandedIn,
+        beacons: Beacons,
+        epoch: Epoch,
+        selected: list[Address],
     ) -> None:
         """Examines a round and enters it into the book."""
         draw = evaluation_draw(beacons.evaluation, self.account)
