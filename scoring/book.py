@@ -6,8 +6,9 @@ The book is a value: observing returns a new one, so it can be stored before any
 on it is sent. Rounds are observed once each, in order; the weights of an epoch are taken after its
 last round and before a round of the next one is observed.
 
-A barred miner is not measured: it plays, and loses to everybody. Everything is per validator: two of
-them differ by the samples they drew, and the median of their weights decides.
+A barred miner is not measured: it plays, and loses to everybody. A copy does not play: its result
+is another's, and would count twice for and against all who met the original. Everything is per
+validator: two of them differ by the samples they drew, and the median of their weights decides.
 
 PeerScore = max(0, mu - z sigma_n) * LossRating * standing * presence, each factor clamped at 0:
 standing is phi to the power of the strikes (one per round with a failed check, one taken back per
@@ -167,7 +168,8 @@ class ScoreBook:
         scored = [evaluation for evaluation in seen.evaluations if evaluation.miner not in barred]
         if not seen.void:
             scored += [_failed(miner) for miner in sorted(barred)]
-        played, null = book._with_match(scored, miners, seen.round)
+        copies = {miner for miner in faults if Fault.OVERLAP in faults[miner]}
+        played, null = book._with_match(scored, copies, miners, seen.round)
         return replace(
             book,
             round=seen.round,
@@ -252,9 +254,13 @@ class ScoreBook:
         )
 
     def _with_match(
-        self, scored: list[Evaluation], miners: Mapping[Address, MinerRecord], round_: Round
+        self,
+        scored: list[Evaluation],
+        copies: Collection[Address],
+        miners: Mapping[Address, MinerRecord],
+        round_: Round,
     ) -> tuple[dict[Address, MinerRecord], Rating]:
-        scores = {evaluation.miner: evaluation.rand_score for evaluation in scored}
+        scores = {each.miner: each.rand_score for each in scored if each.miner not in copies}
         ratings = {miner: miners[miner].rating for miner in scores}
         played, null = rate(scores, ratings, self.null, self.rules)
         floor, gamma = improvement_floor(scores.values()), self.rules.mu_gamma
@@ -263,7 +269,7 @@ class ScoreBook:
             record = miners[evaluation.miner]
             records[evaluation.miner] = replace(
                 record,
-                rating=played[evaluation.miner],
+                rating=played.get(evaluation.miner, record.rating),
                 computation=record.computation.after(evaluation.own_beats_random, gamma=gamma),
                 improvement=record.improvement.after(evaluation.rand_score > floor, gamma=gamma),
                 last_evaluated=round_,

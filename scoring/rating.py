@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import accumulate, groupby
 
 from protocol.ids import Address
 from scoring.rules import FOOTHOLD, IMPROVEMENT_FLOOR, Rules
@@ -92,34 +92,47 @@ def rate(
 def _plackett_luce(before: Sequence[Rating], ties: Sequence[int], rules: Rules) -> list[Rating]:
     """One match of players given best first, in groups of `ties` equal ones.
 
-    With p_iq = strength_i / (strengths of q and all who are not better), the sums over the q that
-    are not worse than i are strength_i * H and strength_i * H - strength_i^2 * G, where H and G add
-    1 / behind and its square, group by group: players of one group share what is behind them.
+    With p_iq = strength_i / (strengths of q and all that come after it), the sums over the q that
+    do not come after i are strength_i * H and strength_i * H - strength_i^2 * G, where H and G add
+    1 / behind and its square, place by place.
+
+    Ours: a tie counts as the mean over the orders in which it could be broken (each of the tied has
+    their mean strength where it is in another's way). OpenSkill shares one win among the tied, so
+    that whoever hands in another's update of the same round sinks both.
     """
     variances = [rating.sigma * rating.sigma + rules.rating_tau**2 for rating in before]
     c = math.sqrt(sum(variances) + len(before) * rules.rating_beta**2)
     strengths = [exponential(rating.mu / c) for rating in before]
-    ends, total = [], 0
-    for count in ties:
-        total += count
-        ends.append(total)
-    behind, below = [0.0] * len(ties), 0.0
-    for group in reversed(range(len(ties))):
-        for player in reversed(range(ends[group] - ties[group], ends[group])):
-            below += strengths[player]
-        behind[group] = below
     after, h, g = [], 0.0, 0.0
-    for count, end, rest in zip(ties, ends, behind, strict=True):
-        h += 1 / rest
-        g += 1 / (rest * rest)
+    for count, end, tied, rest in zip(ties, *_groups(strengths, ties), strict=True):
+        own_h, own_g = h, g
+        for place in range(count):
+            reached = (
+                count - place
+            ) / count  # the part of the orders in which a player comes no earlier
+            behind = rest + tied * reached
+            own_h += reached / behind
+            own_g += reached / (behind * behind)
+            h += 1 / behind
+            g += 1 / (behind * behind)
         for player in range(end - count, end):
             strength, variance = strengths[player], variances[player]
-            omega = variance / c * (1 / count - strength * h)
-            delta = variance / (c * c) * (strength * h - strength * strength * g)
+            omega = variance / c * (1 - strength * own_h)
+            delta = variance / (c * c) * (strength * own_h - strength * strength * own_g)
             sigma = math.sqrt(variance)
             kept = max(1 - sigma / c * delta, _KAPPA)
             after.append(Rating(mu=before[player].mu + omega, sigma=sigma * math.sqrt(kept)))
     return after
+
+
+def _groups(
+    strengths: Sequence[float], ties: Sequence[int]
+) -> tuple[list[int], list[float], list[float]]:
+    """Of each group of equal players: where it ends, its strength, and that of all after it."""
+    ends = list(accumulate(ties))
+    tied = [sum(strengths[end - count : end]) for count, end in zip(ties, ends, strict=True)]
+    rest = [0.0, *accumulate(reversed(tied))][:-1]
+    return ends, tied, rest[::-1]
 
 
 def exponential(x: float) -> float:

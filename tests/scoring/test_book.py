@@ -11,6 +11,7 @@ from scoring.book import RoundObservation, ScoreBook
 from scoring.checks import Fault
 from scoring.errors import Contradiction
 from scoring.evaluation import Evaluation
+from scoring.rating import prior
 from scoring.rules import MAX_STRIKES
 from scoring.weights import FULL_WEIGHT
 from tests.scoring.peers import RULES, evaluated, observed, peer, seen_round, slots_of
@@ -309,3 +310,17 @@ def test_weights__slots_permuted__follow_the_accounts(
 def test_observe__payloads_that_were_not_seen__are_not_remembered() -> None:
     roots: dict[Address, Hash32] = {}
     assert observed(seen_round(1, honest(0), roots=roots)).payloads.seen == {}
+
+
+def test_match__a_copy__takes_no_part_and_is_still_measured() -> None:
+    originals = [evaluated(peer(i), rand=0.05 - 0.01 * i) for i in range(3)]
+    copy = evaluated(peer(3), rand=0.05, own=0.04)
+    flagged = {peer(3): (Fault.OVERLAP,)}
+    alone = observed(seen_round(1, originals))
+    book = observed(seen_round(1, [*originals, copy], faults=flagged))
+    for i in range(3):
+        assert book.record(peer(i)).rating == alone.record(peer(i)).rating
+    assert book.null == alone.null
+    record = book.record(peer(3))
+    assert record.rating == prior(RULES)
+    assert (record.computation.count, record.strikes, record.last_evaluated) == (1, 1, 1)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
+from itertools import permutations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from openskill.models import PlackettLuce
 
@@ -34,6 +36,12 @@ def plackett_luce(before: list[Rating], results: list[float]) -> list[Rating]:
         shrink = math.sqrt(max(1 - sigmas[i] / c * delta, 0.0001))
         after.append(Rating(mu=before[i].mu + omega, sigma=sigmas[i] * shrink))
     return after
+
+
+def is_strict(scores: Collection[float]) -> bool:
+    """Whether nobody draws, the null player included."""
+    results = [*scores, improvement_floor(scores)]
+    return len(set(results)) == len(results)
 
 
 def assert_close(found: Rating, expected: Rating) -> None:
@@ -65,6 +73,7 @@ def test_rate__any_match__equals_the_formulas(
     field: list[tuple[float, Rating]], null: Rating
 ) -> None:
     scores = {peer(i): score for i, (score, _) in enumerate(field)}
+    assume(is_strict(scores.values()))
     ratings = {peer(i): rating for i, (_, rating) in enumerate(field)}
     played, null_after = rate(scores, ratings, null, RULES)
     results = [*scores.values(), improvement_floor(scores.values())]
@@ -75,13 +84,12 @@ def test_rate__any_match__equals_the_formulas(
 
 
 @settings(deadline=None, max_examples=50)
-@given(
-    st.lists(st.tuples(st.sampled_from([-1.0, 0.0, 0.1, 0.2, 0.3]), beliefs), min_size=1), beliefs
-)
-def test_rate__any_match_with_draws__equals_openskill(
+@given(st.lists(st.tuples(numbers, beliefs), min_size=1, max_size=40), beliefs)
+def test_rate__any_match_without_draws__equals_openskill(
     field: list[tuple[float, Rating]], null: Rating
 ) -> None:
     scores = {peer(i): score for i, (score, _) in enumerate(field)}
+    assume(is_strict(scores.values()))
     ratings = {peer(i): rating for i, (_, rating) in enumerate(field)}
     played, null_after = rate(scores, ratings, null, RULES)
     results = [*scores.values(), improvement_floor(scores.values())]
@@ -94,6 +102,33 @@ def test_rate__any_match_with_draws__equals_openskill(
     for miner, rating in zip(scores, expected, strict=False):
         assert_close(played[miner], Rating(mu=rating.mu, sigma=rating.sigma))
     assert_close(null_after, Rating(mu=expected[-1].mu, sigma=expected[-1].sigma))
+
+
+@pytest.mark.parametrize("tied", [2, 3, 4])
+def test_rate__equals_that_draw__move_by_the_mean_over_the_orders(tied: int) -> None:
+    above, below = {peer(90): 0.2}, {peer(91): 0.05}
+    scores = {**above, **{peer(i): 0.1 for i in range(tied)}, **below}
+    played, null = rate(scores, {}, PRIOR, RULES)
+    orders = []
+    for order in permutations(range(tied)):
+        broken = {peer(i): 0.1 - 1e-6 * place for place, i in enumerate(order)}
+        orders.append(rate({**above, **broken, **below}, {}, PRIOR, RULES))
+    for miner in scores:
+        mean = sum(each[miner].mu for each, _ in orders) / len(orders)
+        assert played[miner].mu == pytest.approx(mean, rel=1e-12)
+    assert null.mu == pytest.approx(orders[0][1].mu, rel=1e-12)
+
+
+def test_rate__another_hands_in_the_same_update__costs_its_maker_no_rating() -> None:
+    ratings: dict[Address, Rating] = {}
+    null = PRIOR
+    for round_ in range(100):
+        scores = {peer(i): 0.05 + 0.01 * ((i + round_) % 5) for i in range(5)}
+        scores |= {peer(10): scores[peer(0)], peer(11): scores[peer(0)]}
+        played, null = rate(scores, ratings, null, RULES)
+        ratings |= played
+    assert ratings[peer(0)].ordinal > ratings[peer(1)].ordinal - 1
+    assert ratings[peer(0)].ordinal == pytest.approx(ratings[peer(10)].ordinal)
 
 
 @given(st.floats(-500, 500))
