@@ -35,7 +35,7 @@ class Pupil(Behaviour):
 
 
 class Paced(Pupil):
-    """Honest at its own pace: trains on the first part of its data, or on more than it was assigned."""
+    """Honest at its own pace: each step's batch is a part of the assigned one, or a larger one."""
 
     name = "honest"
 
@@ -43,18 +43,21 @@ class Paced(Pupil):
         self._strength = strength
 
     def work(self, bench: Workbench, start: Start) -> Sequence[Work]:
-        """As many steps as it has time for."""
+        """Signs what was assigned, whatever it managed."""
         return [bench.submit(start, self.trained(bench, start), start.assigned)]
 
     def trained(self, bench: Workbench, start: Start) -> Trained:
-        """The training alone."""
+        """The training alone. Beyond the assigned samples it takes others of its own choice."""
         inner = bench.spec.inner
-        steps = max(1, round(inner.steps * self._strength))
-        samples = [*start.assigned[: steps * inner.batch]]
+        batch = max(1, round(inner.batch * self._strength))
         draw = Draw(seed_from(start.beacon, "more", bench.miner))
-        while len(samples) < steps * inner.batch:
-            samples.append(draw.below(bench.spec.data.train_samples))
-        return bench_of(bench, steps=steps).train(start, samples)
+        samples: list[int] = []
+        for first in range(0, len(start.assigned), inner.batch):
+            assigned = start.assigned[first : first + inner.batch]
+            samples += assigned[:batch]
+            for _ in range(batch - inner.batch):
+                samples.append(draw.below(bench.spec.data.train_samples))
+        return bench_of(bench, batch=batch).train(start, samples)
 
 
 class OverFitter(Pupil):
@@ -244,15 +247,14 @@ def pupil(group: Group, rounds: int) -> Behaviour:
     )
 
 
-def bench_of(bench: Workbench, *, steps: int) -> Workbench:
-    """The workbench of a peer that takes another number of steps."""
-    inner, chain = bench.spec.inner, bench.spec.chain
-    spec = replace(
-        bench.spec,
-        inner=replace(inner, steps=steps),
-        chain=replace(chain, steps=steps, samples_per_round=steps * inner.batch),
+def bench_of(bench: Workbench, *, steps: int | None = None, batch: int | None = None) -> Workbench:
+    """The workbench of a peer that takes another number of steps, or other batches."""
+    inner = bench.spec.inner
+    inner = replace(inner, steps=steps or inner.steps, batch=batch or inner.batch)
+    chain = replace(
+        bench.spec.chain, steps=inner.steps, samples_per_round=inner.steps * inner.batch
     )
-    return replace(bench, spec=spec)
+    return replace(bench, spec=replace(bench.spec, inner=inner, chain=chain))
 
 
 def _made(bench: Workbench, start: Start, flat: NDArray[np.float32]) -> Work:

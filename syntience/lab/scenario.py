@@ -66,6 +66,7 @@ class Scenario:
             or world, if there is one.
         peers_per_round: that a validator evaluates.
         normalise: whether updates are scaled to the median norm; without is an experiment.
+        shared_draws: whether all validators examine on one draw; that they do is an experiment.
     """
 
     name: str
@@ -83,6 +84,7 @@ class Scenario:
     seeds: int = 5
     rules: Rules = RULES
     normalise: bool = True
+    shared_draws: bool = False
     pot: Units = POT
     miners_bps: int = 6000
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from statistics import fmean
 
 from protocol.beacon import seed_from
-from protocol.ids import ZERO32, Address, Epoch, Hash32, Round, Slot, Units
+from protocol.ids import ZERO32, ZERO_ADDRESS, Address, Epoch, Hash32, Round, Slot, Units
 from scoring.book import RoundObservation, ScoreBook
 from scoring.checks import Fault
 from scoring.consensus import consensus_weights, weights_by_address
@@ -36,6 +36,7 @@ class Validator:
         self.judge: Judge = judge_named(kind)
         self.book = ScoreBook.empty(scenario.rules)
         self._count = scenario.peers_per_round
+        self._examiner = ZERO_ADDRESS if scenario.shared_draws else account
 
     def observe(
         self,
@@ -46,7 +47,7 @@ class Validator:
         selected: list[Address],
     ) -> None:
         """Examines a round and enters it into the book."""
-        draw = evaluation_draw(beacons.evaluation, self.account)
+        draw = evaluation_draw(beacons.evaluation, self._examiner)
         peers = sample_peers(
             handed.accepted,
             ordinals=self.book.ordinals(),
