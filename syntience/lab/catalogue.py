@@ -129,10 +129,10 @@ _TARGETS: Sequence[Scenario] = (
     replace(
         _MODELLED,
         name="target-5",
-        text="Ten machines as one peer out-earn ten peers of one machine each.",
+        text="Where a round's data takes ten machines, ten as one peer out-earn ten peers of one.",
         peers=(
-            Group(name="one of ten", kind=HONEST, strength=10.0),
-            Group(name="ten of one", kind=HONEST, count=10),
+            Group(name="one of ten", kind=HONEST),
+            Group(name="ten of one", kind=HONEST, count=10, strength=0.1),
         ),
         claims=(TogetherAtMost(group="ten of one", than="one of ten"),),
     ),
