@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from math import gcd
 
 import numpy as np
 from numpy.typing import NDArray
 
 from miner.behaviour import Behaviour
 from miner.cheats import CHEATS, Copier, behaviour_named, with_true_ends, without_training
+from miner.prefetch import Prefetch
 from miner.work import Start, Trained, Work, Workbench
 from protocol.beacon import Draw, seed_from
 from protocol.errors import OperatorError
@@ -89,7 +91,8 @@ class Poisoner(Pupil):
 
     def work(self, bench: Workbench, start: Start) -> Sequence[Work]:
         """Honest training on a mirror of the vocabulary."""
-        flipped = replace(bench, dataset=_Flipped(bench.dataset, bench.spec.model.vocab_size))
+        text = _Flipped(bench.dataset, bench.spec.model.vocab_size)
+        flipped = replace(bench, prefetch=Prefetch(text))
         return [bench.submit(start, flipped.train(start, start.assigned), start.assigned)]
 
 
@@ -254,7 +257,10 @@ def bench_of(bench: Workbench, *, steps: int | None = None, batch: int | None = 
     chain = replace(
         bench.spec.chain, steps=inner.steps, samples_per_round=inner.steps * inner.batch
     )
-    return replace(bench, spec=replace(bench.spec, inner=inner, chain=chain))
+    micro_batch = gcd(bench.spec.compute.micro_batch, inner.batch)
+    compute = replace(bench.spec.compute, micro_batch=micro_batch)
+    spec = replace(bench.spec, inner=inner, chain=chain, compute=compute)
+    return replace(bench, spec=spec)
 
 
 def _made(bench: Workbench, start: Start, flat: NDArray[np.float32]) -> Work:

@@ -13,13 +13,15 @@ from itertools import combinations
 import numpy as np
 
 from miner.behaviour import Behaviour
+from miner.prefetch import Prefetch
 from miner.work import Start, Work, Workbench
 from protocol.assignment import assigned_samples
 from protocol.beacon import Draw
 from protocol.ids import Address, Hash32, Round
 from protocol.merkle import merkle_root
+from protocol.model_spec import LlamaSpec
 from protocol.schedule import CONSTANT
-from protocol.spec import InnerSpec, ModelSpec, RunSpec
+from protocol.spec import InnerSpec, RunSpec
 from scoring.checks import Delivery, Expectation, Fault, LocalOrigin, visible_faults
 from scoring.evaluation import Evaluation
 from scoring.sampling import own_samples, random_samples
@@ -33,25 +35,27 @@ from training.codec import Payload, decode_payload, index_overlap
 from training.dataset import TokenDataset
 from training.layout import chunk_layout
 from training.local_state import LocalState
+from training.outer import OuterStep
 from training.parameters import Parameters, initial_parameters
 from training.roots import local_root, state_root
 from validator.evaluation import Exam, Examiner
 
+MODEL = LlamaSpec(
+    vocab_size=320,
+    hidden_size=32,
+    intermediate_size=96,
+    layers=1,
+    heads=2,
+    kv_heads=2,
+    context=32,
+    rope_theta="10000",
+    norm_eps="0.00001",
+    tie_embeddings=True,
+    init_seed=0,
+)
 TINY = Preset(
     name="lab",
-    model=ModelSpec(
-        vocab_size=320,
-        hidden_size=32,
-        intermediate_size=96,
-        layers=1,
-        heads=2,
-        kv_heads=2,
-        context=32,
-        rope_theta="10000",
-        norm_eps="0.00001",
-        tie_embeddings=True,
-        init_seed=0,
-    ),
+    model=MODEL,
     inner=InnerSpec(
         steps=4,
         batch=16,
@@ -66,7 +70,7 @@ TINY = Preset(
     ),
     train_core_s=0.1,
 )
-"""About 35,000 parameters, 80 samples of 32 tokens a round."""
+"""23,648 parameters, 64 samples of 32 tokens a round."""
 RAND_SAMPLES = 64
 _RECENT = 16
 _MAX_BEHIND = 3
@@ -86,13 +90,12 @@ class _Desk:
 
 def lab_spec(dataset: TokenDataset, scenario: Scenario, seed: Hash32) -> RunSpec:
     """The spec of a scenario's run; the seed chooses the model's first values."""
-    init = int.from_bytes(seed[:4], "big")
-    preset = replace(TINY, model=replace(TINY.model, init_seed=init))
+    model = replace(MODEL, init_seed=_init_seed(seed))
     spec = build_spec(
-        preset,
+        replace(TINY, model=model),
         Crowd(miners=1, processes=1, cores=1),
         data=dataset.spec,
-        genesis_root=state_root(initial_parameters(preset.model)),
+        genesis_root=state_root(initial_parameters(model)),
         genesis_time=0,
         rounds_per_epoch=scenario.rounds_per_epoch,
     )
@@ -105,7 +108,7 @@ class School:
     def __init__(self, scenario: Scenario, dataset: TokenDataset, seed: Hash32) -> None:
         self.spec = lab_spec(dataset, scenario, seed)
         self._run, self._dataset, self._normalise = seed, dataset, scenario.normalise
-        self._params = initial_parameters(self.spec.model)
+        self._params = initial_parameters(replace(MODEL, init_seed=_init_seed(seed)))
         self._examiner = Examiner(self.spec, dataset)
         self._zero_local = local_root(LocalState.zeros(self.spec.model))
         self._max_bytes = chunk_layout(self.spec.model, self.spec.codec).transport_bytes
@@ -196,9 +199,9 @@ class School:
     def apply(self, selected: Sequence[Address]) -> None:
         """The aggregate; or, for comparison, the plain mean."""
         payloads = [self._payload(account) for account in selected]
-        alpha = self.spec.outer.alpha_at(self._round)
-        step = aggregate if self._normalise else _plain_mean
-        self._params = step(self._params, payloads, alpha)
+        step = OuterStep.of(self.spec.outer, self._round)
+        move = aggregate if self._normalise else _plain_mean
+        self._params = move(self._params, payloads, step)
 
     def heldout(self) -> float | None:
         """In nats per token."""
@@ -211,6 +214,7 @@ class School:
             spec_hash=self._spec_hash,
             miner=account,
             dataset=self._dataset,
+            prefetch=Prefetch(self._dataset),
         )
         local = LocalState.zeros(self.spec.model)
         return _Desk(behaviour=behaviour, bench=bench, local=local, origin=None)
@@ -293,8 +297,12 @@ def _sees_round(desk: _Desk) -> bool:
     return bool(getattr(desk.behaviour, "sees_round", False))
 
 
-def _plain_mean(params: Parameters, payloads: Sequence[Payload], alpha: float) -> Parameters:
-    """Theta less alpha times the mean of the updates as they are: what the norms' median guards against."""
-    mean = np.mean([payload.dense_flat() for payload in payloads], axis=0)
+def _init_seed(seed: Hash32) -> int:
+    return int.from_bytes(seed[:4], "big")
+
+
+def _plain_mean(params: Parameters, payloads: Sequence[Payload], step: OuterStep) -> Parameters:
+    """The outer step on the updates as they are: what scaling to the median norm guards against."""
+    total = np.sum([payload.dense_flat() for payload in payloads], axis=0)
     flat = payloads[0].layout.flat
-    return flat.split(flat.flatten(params) - np.float32(alpha) * mean)
+    return flat.split(step.move(flat.flatten(params), total, len(payloads)))
