@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -122,7 +123,11 @@ def _measure(folder: Path) -> list[Figure]:
     for validator, threads in THREADS.items():
         call = [sys.executable, "-m", "scripts.bench.ranking", "--validator", validator]
         done = subprocess.run(
-            [*call, "--folder", str(folder)], check=True, capture_output=True, text=True
+            [*call, "--folder", str(folder)],
+            check=True,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "OMP_WAIT_POLICY": "passive"},  # who spins is slow on a busy machine
         )
         vectors.append(json.loads(done.stdout))
         print(f"weights with {threads} threads: {vectors[-1]}")
@@ -156,15 +161,15 @@ def _prepare(folder: Path) -> None:
     prepare_dataset(
         ListedDocuments(corpus.NAME, corpus.fetch_default_corpus(cache)),
         folder / "data",
-        vocab_size=preset_named("tiny").vocab_size,
-        context=preset_named("tiny").model.context,
+        vocab_size=preset_named("default").vocab_size,
+        context=preset_named("default").model.context,
         heldout_fraction=0.05,
         name="bench",
     )
 
 
 def _open(folder: Path) -> Run:
-    dataset, preset = TokenDataset.open(folder / "data"), preset_named("tiny")
+    dataset, preset = TokenDataset.open(folder / "data"), preset_named("default")
     spec = build_spec(
         # A step more for each grade, and as many samples as a devnet's miner gets.
         replace(preset, inner=replace(preset.inner, steps=MINERS, batch=5, trace_every=MINERS)),
