@@ -39,8 +39,8 @@ def test_main__one_step_of_all_settings__writes_figures_and_curves_and_trains_on
     assert printed.count("round 1:") == len(quality.SETTINGS)
     figures = json.loads((tmp_path / "q.json").read_text())
     assert list(figures) == [
-        "SparseLoCo above dense DiLoCo",
-        "SparseLoCo above synchronous AdamW",
+        "SparseLoCo above DiLoCo",
+        "SparseLoCo above AdamW",
         "no feedback above SparseLoCo",
     ]
     # The first round has nothing to remember, so feedback can't have helped yet.
