@@ -6,11 +6,16 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 from tests.chain import Anvil, start_anvil
 
 if TYPE_CHECKING:
     from training.dataset import TokenDataset
+
+# The cores are shared: how long an example takes says nothing about it.
+settings.register_profile("shared machine", deadline=None)
+settings.load_profile("shared machine")
 
 
 @pytest.fixture(scope="session")
