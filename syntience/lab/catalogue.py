@@ -36,7 +36,7 @@ _TRAINED = Scenario(
     rounds=60, rounds_per_epoch=5,
 )  # fmt: skip
 _MODELLED = Scenario(
-    name="", text="", world=MECHANISM, peers=(_TWELVE,), claims=(), rounds=1000, rounds_per_epoch=20
+    name="", text="", world=MECHANISM, peers=(_TWELVE,), claims=(), rounds=2000, rounds_per_epoch=40
 )
 
 
@@ -237,13 +237,15 @@ _CROWDS: Sequence[Scenario] = (
         claims=(NobodyExcluded(),),
         validators=(Group(name="validator", kind=HONEST),),
         peers_per_round=256,
+        rounds=1000,
+        rounds_per_epoch=20,
         seeds=1,
     ),
 )
 _JUDGES = replace(
     _MODELLED,
     peers=(_TWELVE, Group(name="friend", kind="lazy-elsewhere", options={"friend": 1})),
-    rounds_per_epoch=20,
+    rounds_per_epoch=40,
 )
 
 

@@ -65,7 +65,7 @@ def test_liar__in_miniature__does_not_get_its_friend_paid() -> None:
 
 
 def test_run__same_seeds__give_the_same_bytes_in_one_process_or_two() -> None:
-    scenario = resized(scenario_named("noise"), rounds=40)
+    scenario = resized(scenario_named("noise"), rounds=80)
     one, two = (run_scenario(scenario, seeds=2, jobs=jobs).to_json() for jobs in (1, 2))
     assert one == two
     document = json.loads(one)
@@ -120,7 +120,7 @@ def test_command__run__writes_numbers_and_picture_and_ends_with_0(
 
 
 def test_command__claim_that_does_not_hold__ends_with_1(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["lab", "run", "intermittent", "--seeds", "1", "--rounds", "40"]) == 1
+    assert run(["lab", "run", "intermittent", "--seeds", "1", "--rounds", "80"]) == 1
     assert "0/1" in capsys.readouterr().out
 
 
@@ -131,4 +131,4 @@ def test_command__list__names_every_scenario(capsys: pytest.CaptureFixture[str])
 
 
 def test_render__an_outcome__is_something_to_print() -> None:
-    assert render(short("noise", rounds=40)) is not None
+    assert render(short("noise", rounds=80)) is not None
