@@ -6,8 +6,8 @@ import {Float32, Float32Lib} from "../src/libraries/Float32.sol";
 import {Float32Math} from "../src/libraries/Float32Math.sol";
 import {Float32Harness} from "./base/Float32Harness.sol";
 
-/// @notice What the arithmetic of a leaf costs. An operation: the difference between two of them and one, on ordinary
-/// numbers. A row: by receipt, calldata included, with numbers of both signs.
+/// @notice What the arithmetic of a leaf costs. An operation: the dearer one of two, on ordinary numbers. A row: by receipt,
+/// calldata included, with numbers of both signs.
 contract Float32GasTest is Test {
     Float32 internal constant A = Float32.wrap(0x3fc90fdb);
     Float32 internal constant B = Float32.wrap(0xc02df854);
@@ -16,7 +16,6 @@ contract Float32GasTest is Test {
     Float32Harness internal harness = new Float32Harness();
 
     function _cost(string memory what, uint256 before, uint256 between, uint256 afterwards, uint256 most) private {
-        // Both operations are the same, but the second one starts from a warm optimizer's stack: the dearer one counts.
         uint256 used = before - between > between - afterwards ? before - between : between - afterwards;
         emit log_named_uint(what, used);
         assertLe(used, most, what);
@@ -27,7 +26,7 @@ contract Float32GasTest is Test {
         Float32 x = A.fma(B, C);
         uint256 between = gasleft();
         x = x.fma(B, C);
-        _cost("fma", before, between, gasleft(), 690);
+        _cost("fma", before, between, gasleft(), 850);
     }
 
     function test_add_costs() public {
@@ -35,7 +34,7 @@ contract Float32GasTest is Test {
         Float32 x = A.add(B);
         uint256 between = gasleft();
         x = x.add(B);
-        _cost("add", before, between, gasleft(), 690);
+        _cost("add", before, between, gasleft(), 830);
     }
 
     function test_mul_costs() public {
@@ -43,7 +42,7 @@ contract Float32GasTest is Test {
         Float32 x = A.mul(B);
         uint256 between = gasleft();
         x = x.mul(B);
-        _cost("mul", before, between, gasleft(), 690);
+        _cost("mul", before, between, gasleft(), 670);
     }
 
     function test_div_costs() public {
@@ -51,7 +50,7 @@ contract Float32GasTest is Test {
         Float32 x = A.div(B);
         uint256 between = gasleft();
         x = x.div(B);
-        _cost("div", before, between, gasleft(), 1410);
+        _cost("div", before, between, gasleft(), 770);
     }
 
     function test_sqrt_costs() public {
@@ -59,7 +58,7 @@ contract Float32GasTest is Test {
         Float32 x = A.sqrt();
         uint256 between = gasleft();
         x = x.sqrt();
-        _cost("sqrt", before, between, gasleft(), 2290);
+        _cost("sqrt", before, between, gasleft(), 1300);
     }
 
     function test_exp_costs() public {
@@ -67,7 +66,7 @@ contract Float32GasTest is Test {
         Float32 x = Float32Math.exp(A);
         uint256 between = gasleft();
         x = Float32Math.exp(x);
-        _cost("exp", before, between, gasleft(), 9000);
+        _cost("exp", before, between, gasleft(), 9900);
     }
 
     function test_log_costs() public {
@@ -75,7 +74,7 @@ contract Float32GasTest is Test {
         Float32 x = Float32Math.log(A);
         uint256 between = gasleft();
         x = Float32Math.log(x);
-        _cost("log", before, between, gasleft(), 12_000);
+        _cost("log", before, between, gasleft(), 11_500);
     }
 
     function test_siluGrad_costs() public {
@@ -83,22 +82,22 @@ contract Float32GasTest is Test {
         Float32 x = Float32Math.siluGrad(A);
         uint256 between = gasleft();
         x = Float32Math.siluGrad(x);
-        _cost("siluGrad", before, between, gasleft(), 24_000);
+        _cost("siluGrad", before, between, gasleft(), 25_000);
     }
 
     /// forge-config: default.isolate = true
     function test_chain_of64_costs() public {
-        _chain(64, 80_000);
+        _chain(64, 55_000);
     }
 
     /// forge-config: default.isolate = true
     function test_chain_of768_costs() public {
-        _chain(768, 600_000);
+        _chain(768, 640_000);
     }
 
     /// forge-config: default.isolate = true
     function test_chain_of2048_costs() public {
-        _chain(2048, 1_600_000);
+        _chain(2048, 1_700_000);
     }
 
     function _chain(uint256 count, uint256 most) private {
@@ -112,10 +111,13 @@ contract Float32GasTest is Test {
 
     /// @dev Numbers between 2^-4 and 2^4, as trained weights and what they meet are spread.
     function _row(uint256 count, string memory seed) private pure returns (bytes memory row) {
+        row = new bytes(4 * count);
         for (uint256 i = 0; i < count; ++i) {
             uint256 random = uint256(keccak256(abi.encode(seed, i)));
             uint256 word = ((random & 1) << 31) | ((123 + (random >> 8) % 8) << 23) | ((random >> 16) & 0x7fffff);
-            row = abi.encodePacked(row, uint8(word), uint8(word >> 8), uint8(word >> 16), uint8(word >> 24));
+            for (uint256 k = 0; k < 4; ++k) {
+                row[4 * i + k] = bytes1(uint8(word >> (8 * k)));
+            }
         }
     }
 }

@@ -9,6 +9,7 @@ import ctypes
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,9 @@ from protocol import float32, float32_math
 from protocol.float32 import FAULT, Word
 from scripts.bench.float32_vectors import Words
 
-Results = NDArray[np.uint64]
+Results: TypeAlias = NDArray[np.uint64]
+Values: TypeAlias = NDArray[np.float32]
+Reals: TypeAlias = NDArray[np.float64]
 _NONE = 1 << 63
 _EXPONENT = np.uint32(0x7F800000)
 
@@ -39,7 +42,7 @@ class Operation:
     numbers: int
     twin: Callable[[Word, Word, Word], int]
     oracle: Callable[[Words], Results] | None = None
-    real: Callable[[NDArray[np.float64]], NDArray[np.float64]] | None = None
+    real: Callable[[Reals], Reals] | None = None
 
     def expected(self, operands: Words) -> Results:
         """By the oracle; what is no number among the operands is a fault."""
@@ -57,33 +60,31 @@ class Operation:
         return np.fromiter((twin(a, b, c) for a, b, c in rows), np.uint64, len(rows))
 
 
-def _of_values(
-    compute: Callable[..., NDArray[np.float32]], operands: int
-) -> Callable[[Words], Results]:
-    """An oracle of floats that gives floats; what is not finite is FAULT."""
-
-    def oracle(words: Words) -> Results:
-        values = np.ascontiguousarray(words[:, :operands].T).view(np.float32)
-        found = np.asarray(compute(*values), np.float32).view(np.uint32)
-        return np.where((found & _EXPONENT) == _EXPONENT, np.uint32(FAULT), found).astype(np.uint64)
-
-    return oracle
+def _words_of(values: NDArray[Any]) -> Results:
+    """Rounded to binary32; what is not finite is FAULT."""
+    words = values.astype(np.float32).view(np.uint32)
+    return np.where((words & _EXPONENT) == _EXPONENT, np.uint64(FAULT), words.astype(np.uint64))
 
 
-def _of_truth(compare: Callable[..., NDArray[np.bool_]]) -> Callable[[Words], Results]:
+def _of_values(compute: Callable[..., NDArray[Any]], operands: int) -> Callable[[Words], Results]:
+    """An oracle that gives binary32."""
+    return lambda words: _words_of(compute(*words[:, :operands].T.copy().view(np.float32)))
+
+
+def _of_truth(compare: Callable[[Values, Values], NDArray[Any]]) -> Callable[[Words], Results]:
     return lambda words: compare(*words[:, :2].T.copy().view(np.float32)).astype(np.uint64)
 
 
 @cache
 def _libm_fmaf() -> Callable[[float, float, float], float]:
-    function = ctypes.CDLL("libm.so.6").fmaf
+    function = ctypes.CDLL(None).fmaf  # libm comes with the interpreter
     function.argtypes = [ctypes.c_float] * 3
     function.restype = ctypes.c_float
     fmaf: Callable[[float, float, float], float] = function
     return fmaf
 
 
-def _fma(*values: NDArray[np.float32]) -> NDArray[np.float32]:
+def _fma(*values: Values) -> Values:
     fmaf = _libm_fmaf()
     rows = zip(*(column.tolist() for column in values), strict=True)
     return np.fromiter((fmaf(a, b, c) for a, b, c in rows), np.float32, len(values[0]))
@@ -91,11 +92,17 @@ def _fma(*values: NDArray[np.float32]) -> NDArray[np.float32]:
 
 def _scale(words: Words) -> Results:
     """In doubles, which hold every product with 2^±600 exactly."""
-    n = words[:, 1].view(np.int32) if words.shape[1] == 1 else words[:, 1].copy().view(np.int32)
     doubles = words[:, 0].copy().view(np.float32).astype(np.float64)
-    return _of_values(lambda scaled: scaled, 1)(
-        np.ldexp(doubles, np.clip(n, -600, 600)).astype(np.float32).view(np.uint32)[:, None]
-    )
+    powers = np.clip(words[:, 1].copy().view(np.int32), -600, 600)
+    return _words_of(np.ldexp(doubles, powers))
+
+
+def _maximum(a: Values, b: Values) -> Values:
+    return np.asarray(np.where(a < b, b, a), np.float32)
+
+
+def _minimum(a: Values, b: Values) -> Values:
+    return np.asarray(np.where(b < a, b, a), np.float32)
 
 
 def _from_int(words: Words) -> Results:
@@ -121,66 +128,52 @@ def _integer(n: int | None) -> int:
 def _function(
     name: str,
     twin: Callable[[Word], Word],
-    real: Callable[[NDArray[np.float64]], NDArray[np.float64]],
+    real: Callable[[Reals], Reals],
 ) -> Operation:
     return Operation(name=name, operands=1, numbers=1, twin=lambda a, b, c: twin(a), real=real)
 
 
-def _sigmoid(x: NDArray[np.float64]) -> NDArray[np.float64]:
+def _sigmoid(x: Reals) -> Reals:
     return 1 / (1 + np.exp(-x))
+
+
+def _unary(
+    name: str, twin: Callable[[Word], Word], oracle: Callable[[Values], NDArray[Any]]
+) -> Operation:
+    return Operation(
+        name=name, operands=1, numbers=1, twin=lambda a, b, c: twin(a), oracle=_of_values(oracle, 1)
+    )
+
+
+def _binary(
+    name: str, twin: Callable[[Word, Word], Word], oracle: Callable[[Values, Values], NDArray[Any]]
+) -> Operation:
+    return Operation(
+        name=name,
+        operands=2,
+        numbers=2,
+        twin=lambda a, b, c: twin(a, b),
+        oracle=_of_values(oracle, 2),
+    )
+
+
+def _comparison(
+    name: str, twin: Callable[[Word, Word], bool], oracle: Callable[[Values, Values], NDArray[Any]]
+) -> Operation:
+    return Operation(
+        name=name, operands=2, numbers=2, twin=lambda a, b, c: twin(a, b), oracle=_of_truth(oracle)
+    )
 
 
 OPERATIONS = (
     Operation(name="fma", operands=3, numbers=3, twin=float32.fma, oracle=_of_values(_fma, 3)),
-    Operation(
-        name="add",
-        operands=2,
-        numbers=2,
-        twin=lambda a, b, c: float32.add(a, b),
-        oracle=_of_values(np.add, 2),
-    ),
-    Operation(
-        name="sub",
-        operands=2,
-        numbers=2,
-        twin=lambda a, b, c: float32.sub(a, b),
-        oracle=_of_values(np.subtract, 2),
-    ),
-    Operation(
-        name="mul",
-        operands=2,
-        numbers=2,
-        twin=lambda a, b, c: float32.mul(a, b),
-        oracle=_of_values(np.multiply, 2),
-    ),
-    Operation(
-        name="div",
-        operands=2,
-        numbers=2,
-        twin=lambda a, b, c: float32.div(a, b),
-        oracle=_of_values(np.divide, 2),
-    ),
-    Operation(
-        name="sqrt",
-        operands=1,
-        numbers=1,
-        twin=lambda a, b, c: float32.sqrt(a),
-        oracle=_of_values(np.sqrt, 1),
-    ),
-    Operation(
-        name="neg",
-        operands=1,
-        numbers=1,
-        twin=lambda a, b, c: float32.neg(a),
-        oracle=_of_values(np.negative, 1),
-    ),
-    Operation(
-        name="abs",
-        operands=1,
-        numbers=1,
-        twin=lambda a, b, c: float32.absolute(a),
-        oracle=_of_values(np.absolute, 1),
-    ),
+    _binary("add", float32.add, np.add),
+    _binary("sub", float32.sub, np.subtract),
+    _binary("mul", float32.mul, np.multiply),
+    _binary("div", float32.div, np.divide),
+    _unary("sqrt", float32.sqrt, np.sqrt),
+    _unary("neg", float32.neg, np.negative),
+    _unary("abs", float32.absolute, np.absolute),
     Operation(
         name="scale",
         operands=2,
@@ -188,41 +181,11 @@ OPERATIONS = (
         twin=lambda a, b, c: float32.scale(a, _signed(b, 32)),
         oracle=_scale,
     ),
-    Operation(
-        name="lt",
-        operands=2,
-        numbers=2,
-        twin=lambda a, b, c: float32.lt(a, b),
-        oracle=_of_truth(np.less),
-    ),
-    Operation(
-        name="le",
-        operands=2,
-        numbers=2,
-        twin=lambda a, b, c: float32.le(a, b),
-        oracle=_of_truth(np.less_equal),
-    ),
-    Operation(
-        name="eq",
-        operands=2,
-        numbers=2,
-        twin=lambda a, b, c: float32.eq(a, b),
-        oracle=_of_truth(np.equal),
-    ),
-    Operation(
-        name="max",
-        operands=2,
-        numbers=2,
-        twin=lambda a, b, c: float32.maximum(a, b),
-        oracle=_of_values(lambda a, b: np.where(a < b, b, a), 2),
-    ),
-    Operation(
-        name="min",
-        operands=2,
-        numbers=2,
-        twin=lambda a, b, c: float32.minimum(a, b),
-        oracle=_of_values(lambda a, b: np.where(b < a, b, a), 2),
-    ),
+    _comparison("lt", float32.lt, np.less),
+    _comparison("le", float32.le, np.less_equal),
+    _comparison("eq", float32.eq, np.equal),
+    _binary("max", float32.maximum, _maximum),
+    _binary("min", float32.minimum, _minimum),
     Operation(
         name="from int",
         operands=2,

@@ -6,7 +6,6 @@ Operands are arrays of shape (n, 3) of uint32 words; an operation takes the firs
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import product
 from typing import TypeAlias
 
 import numpy as np
@@ -29,22 +28,23 @@ _POSITIVE = (
     *(0x7F800000, 0x7F800001, 0x7FC00000, 0x7FFFFFFF),  # no numbers
 )
 BORDERS: Words = np.array([word | sign for sign in (0, 1 << 31) for word in _POSITIVE], np.uint32)
-_CHUNK = 1 << 18
 
 
-def vectors(count: int, operands: int, seed: int) -> Iterator[Words]:
-    """So many operands at least, all combinations of border words first (of every third one for three operands)."""
-    borders = BORDERS if operands < 3 else BORDERS[:: 3 if count < 1_000_000 else 1]
-    combined = np.array(list(product(borders, repeat=operands)), np.uint32)
-    padded = np.zeros((len(combined), 3), np.uint32)
-    padded[:, :operands] = combined
-    yield padded
+def vectors(count: int, operands: int, seed: int, *, most: int = 1 << 16) -> Iterator[Words]:
+    """So many in all, at most `most` at a time: first every combination of border words (for fewer than three million triples
+    of every fourth one), then random ones of every kind.
+    """
+    borders = BORDERS[::4] if operands == 3 and count < 3_000_000 else BORDERS
+    combinations = len(borders) ** operands
+    for start in range(0, min(count, combinations), most):
+        places = np.arange(start, min(start + most, count, combinations))
+        made = np.zeros((len(places), 3), np.uint32)
+        for column in range(operands):
+            made[:, column] = borders[places // len(borders) ** column % len(borders)]
+        yield made
     rng = np.random.default_rng(seed)
-    left = count - len(padded)
-    while left > 0:
-        size = min(left, _CHUNK)
-        yield _random(rng, size)
-        left -= size
+    for start in range(combinations, count, most):
+        yield _random(rng, min(most, count - start))
 
 
 def _random(rng: np.random.Generator, size: int) -> Words:

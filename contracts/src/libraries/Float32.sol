@@ -59,12 +59,15 @@ library Float32Lib {
         return _wrap(_fma(_word(a), _word(ONE), _word(b) ^ SIGN));
     }
 
-    /// @notice a * b. The zero that is added has the product's sign, so that it changes nothing, not even the sign of a
-    /// product that is zero.
+    /// @notice a * b; a zero has the sign of the product.
     function mul(Float32 a, Float32 b) internal pure returns (Float32) {
-        uint256 x = _word(a);
-        uint256 y = _word(b);
-        return _wrap(_fma(x, y, (x ^ y) & SIGN));
+        unchecked {
+            (uint256 x, uint256 y) = (_word(a), _word(b));
+            (uint256 mx, uint256 ex) = _unpack(x);
+            (uint256 my, uint256 ey) = _unpack(y);
+            if (ex == 255 || ey == 255) return FAULT;
+            return _wrap(_round((x ^ y) & SIGN, (mx * my) << 25, ex + ey - 176));
+        }
     }
 
     /// @notice a / b; FAULT if b is zero.
