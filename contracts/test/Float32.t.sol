@@ -53,6 +53,15 @@ contract Float32Test is Test {
         else _assertSame(sum, product);
     }
 
+    /// @dev -0 changes nothing, +0 makes a +0 of -0.
+    function testFuzz_add_ofZeroChangesNoNumber(uint32 x) public pure {
+        Float32 a = _finite(x);
+        _assertSame(a.add(Float32.wrap(SIGN)), a);
+        assertEq(Float32.unwrap(a.add(Float32Lib.ZERO)), Float32.unwrap(a) == SIGN ? 0 : Float32.unwrap(a));
+        _assertSame(a.sub(a), Float32Lib.ZERO);
+        _assertSame(Float32Lib.ONE.fma(a, Float32.wrap(SIGN)), a);
+    }
+
     function testFuzz_add_isMonotonic(uint32 x, uint32 y, uint32 z) public pure {
         (Float32 a, Float32 b, Float32 c) = (_finite(x), _finite(y), _finite(z));
         (Float32 least, Float32 most) = (a.min(b), a.max(b));
@@ -114,6 +123,11 @@ contract Float32Test is Test {
         _assertSame(Float32Lib.fromInt(1 << 127), Float32.wrap(0x7f000000));
         assertEq(TWO.scale(30).toInt(), Float32Lib.NO_INT);
         assertEq(TWO.scale(30).neg().toInt(), type(int32).min);
+    }
+
+    function testFuzz_fromInt_andBack(int256 n) public pure {
+        n %= (1 << 24) + 1;
+        assertEq(Float32Lib.fromInt(n).toInt(), n);
     }
 
     // ---------------------------------------------------------------- rows

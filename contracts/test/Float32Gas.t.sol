@@ -26,7 +26,7 @@ contract Float32GasTest is Test {
         Float32 x = A.fma(B, C);
         uint256 between = gasleft();
         x = x.fma(B, C);
-        _cost("fma", before, between, gasleft(), 850);
+        _cost("fma", before, between, gasleft(), 1010);
     }
 
     function test_add_costs() public {
@@ -34,7 +34,7 @@ contract Float32GasTest is Test {
         Float32 x = A.add(B);
         uint256 between = gasleft();
         x = x.add(B);
-        _cost("add", before, between, gasleft(), 830);
+        _cost("add", before, between, gasleft(), 1060);
     }
 
     function test_mul_costs() public {
@@ -66,7 +66,7 @@ contract Float32GasTest is Test {
         Float32 x = Float32Math.exp(A);
         uint256 between = gasleft();
         x = Float32Math.exp(x);
-        _cost("exp", before, between, gasleft(), 9900);
+        _cost("exp", before, between, gasleft(), 11_000);
     }
 
     function test_log_costs() public {
@@ -74,7 +74,7 @@ contract Float32GasTest is Test {
         Float32 x = Float32Math.log(A);
         uint256 between = gasleft();
         x = Float32Math.log(x);
-        _cost("log", before, between, gasleft(), 11_500);
+        _cost("log", before, between, gasleft(), 13_200);
     }
 
     function test_siluGrad_costs() public {
@@ -82,12 +82,12 @@ contract Float32GasTest is Test {
         Float32 x = Float32Math.siluGrad(A);
         uint256 between = gasleft();
         x = Float32Math.siluGrad(x);
-        _cost("siluGrad", before, between, gasleft(), 25_000);
+        _cost("siluGrad", before, between, gasleft(), 28_000);
     }
 
     /// forge-config: default.isolate = true
     function test_chain_of64_costs() public {
-        _chain(64, 55_000);
+        _chain(64, 75_000);
     }
 
     /// forge-config: default.isolate = true
@@ -103,7 +103,9 @@ contract Float32GasTest is Test {
     function _chain(uint256 count, uint256 most) private {
         bytes memory a = _row(count, "a");
         bytes memory b = _row(count, "b");
-        harness.chain(0, a, b);
+        // Not by its type: a function that is pure is called statically, which is no transaction.
+        (bool success,) = address(harness).call(abi.encodeCall(harness.chain, (0, a, b)));
+        assertTrue(success);
         uint256 used = vm.lastCallGas().gasTotalUsed;
         emit log_named_uint("a row, by receipt", used);
         assertLe(used, most);

@@ -9,7 +9,7 @@ import random
 
 import pytest
 
-from protocol.float32 import Word, chain
+from protocol.float32 import FAULT, Word, chain
 from scripts.bench.float32 import compare
 from scripts.bench.float32_evm import ADDRESS, Harness
 from scripts.bench.float32_operations import OPERATIONS, Operation
@@ -40,21 +40,24 @@ def test_operation__random_and_border_words__python_and_contract_agree(
         compare(operation, some, answer, operation.computed(some))
 
 
+@pytest.mark.parametrize("exponents", [(120, 134), (0, 130), (0, 1), (190, 200)], ids=str)
 @pytest.mark.parametrize("length", [0, 1, 7, 8, 9, 64, 768])
 def test_chain__random_rows__python_and_contract_agree(
-    anvil: Anvil, harness: Harness, length: int
+    anvil: Anvil, harness: Harness, length: int, exponents: tuple[int, int]
 ) -> None:
+    """Ordinary numbers, tiny ones and zeros among them, subnormal ones alone, and such as overflow."""
     rng = random.Random(length)
-    rows = [
-        [
-            Word(rng.randint(120, 134) << 23 | rng.getrandbits(23) | rng.getrandbits(1) << 31)
-            for _ in range(length)
-        ]
-        for _ in range(2)
-    ]
-    packed = [b"".join(word.to_bytes(4, "little") for word in row) for row in rows]
+    rows = [[word(rng, exponents) for _ in range(length)] for _ in range(2)]
+    packed = [b"".join(each.to_bytes(4, "little") for each in row) for row in rows]
     interface = harness.abi.function("chain")
     data = "0x" + interface.encode_call((0x3F800000, *packed)).hex()
     answer = anvil.rpc("eth_call", {"to": ADDRESS, "data": data, "gas": hex(10**9)}, "latest")
     (found,) = interface.decode_result(bytes.fromhex(answer[2:]))
     assert found == chain(Word(0x3F800000), *rows)
+    if exponents[0] == 190 and length > 60:
+        assert found == FAULT
+
+
+def word(rng: random.Random, exponents: tuple[int, int]) -> Word:
+    sign, exponent = rng.getrandbits(1) << 31, rng.randint(*exponents) << 23
+    return Word(sign | exponent | rng.choice((0, rng.getrandbits(23))))

@@ -46,17 +46,17 @@ library Float32Lib {
 
     /// @notice a * b + c, rounded once.
     function fma(Float32 a, Float32 b, Float32 c) internal pure returns (Float32) {
-        return _wrap(_fma(_word(a), _word(b), _word(c)));
+        return _wrap(_row(_word(a) << 224, _word(b) << 224, 1, _word(c)));
     }
 
     /// @notice a + b: the product a * 1 is exact and keeps the sign of a zero.
     function add(Float32 a, Float32 b) internal pure returns (Float32) {
-        return _wrap(_fma(_word(a), _word(ONE), _word(b)));
+        return fma(a, ONE, b);
     }
 
-    /// @notice a - b = a + (-b).
+    /// @notice a - b, as a + (-b).
     function sub(Float32 a, Float32 b) internal pure returns (Float32) {
-        return _wrap(_fma(_word(a), _word(ONE), _word(b) ^ SIGN));
+        return fma(a, ONE, Float32.wrap(Float32.unwrap(b) ^ uint32(SIGN)));
     }
 
     /// @notice a * b; a zero has the sign of the product.
@@ -198,12 +198,9 @@ library Float32Lib {
                     x := calldataload(add(a.offset, place))
                     y := calldataload(add(b.offset, place))
                 }
-                (x, y) = (_swap(x), _swap(y));
-                // Eight words at a time, the first one on top; fewer at the end.
-                for (uint256 left = Math.min(a.length - place, 32); left != 0; left -= 4) {
-                    sum = _fma(x >> 224, y >> 224, sum);
-                    (x, y) = (x << 32, y << 32);
-                }
+                // Eight words at a time; fewer at the end.
+                uint256 left = a.length - place;
+                sum = _row(_swap(x), _swap(y), left < 32 ? left / 4 : 8, sum);
             }
             return _wrap(sum);
         }
@@ -211,79 +208,103 @@ library Float32Lib {
 
     // ---------------------------------------------------------------- how it is done
 
-    /// @dev a * b + c. Both addends are integers of one unit, placed so that what falls off at either end can't matter; their
-    /// sum is exact, and is rounded once.
-    function _fma(uint256 a, uint256 b, uint256 c) private pure returns (uint256) {
-        uint256 sign;
-        uint256 sum;
-        uint256 e;
-        assembly ("memory-safe") {
-            // An ordinary number is a significand with a 24th bit, times 2^(exponent - 150).
-            e := and(shr(23, c), 0xff)
-            let ea := and(shr(23, a), 0xff)
-            let eb := and(shr(23, b), 0xff)
-            let mc := or(and(c, FRACTION), LEAST_NORMAL)
-            let ma := or(and(a, FRACTION), LEAST_NORMAL)
-            let mb := or(and(b, FRACTION), LEAST_NORMAL)
-            if or(or(gt(sub(ea, 1), 253), gt(sub(eb, 1), 253)), gt(sub(e, 1), 253)) {
-                // Zeros and subnormal numbers lack that bit, and have the power of two of exponent 1.
-                if iszero(ea) {
-                    ma := xor(ma, LEAST_NORMAL)
-                    ea := 1
-                }
-                if iszero(eb) {
-                    mb := xor(mb, LEAST_NORMAL)
-                    eb := 1
-                }
-                if iszero(e) {
-                    mc := xor(mc, LEAST_NORMAL)
-                    e := 1
-                }
-                // What is no number makes the addend so large that no product matters, and that no word holds it.
-                if or(or(eq(ea, 0xff), eq(eb, 0xff)), eq(e, 0xff)) {
-                    mc := LEAST_NORMAL
-                    e := TOO_LARGE
-                }
-            }
+    /// @dev fma over the first `count` of the eight words of x and y, the first one on top. In each step both addends are
+    /// integers of one unit, placed so that what falls off at either end can't matter; their sum is exact, and is rounded once.
+    /// Everything is in one place, and the accumulator in its parts throughout, because a row of a matrix takes this a thousand
+    /// times: calls and packing would add a third. The gas tests show what it costs.
+    function _row(uint256 x, uint256 y, uint256 count, uint256 acc) private pure returns (uint256 word) {
+        unchecked {
+            // The accumulator is m * 2^(e - 149), with its sign as bit 31.
+            (uint256 m, uint256 e) = _unpack(acc);
+            if (--e == 254) e = TOO_LARGE;
+            acc &= SIGN;
+            for (; count != 0; --count) {
+                uint256 sum;
+                assembly ("memory-safe") {
+                    // An ordinary number is a significand with a 24th bit, times 2^(exponent - 150).
+                    let a := shr(224, x)
+                    let b := shr(224, y)
+                    x := shl(32, x)
+                    y := shl(32, y)
+                    let ea := and(shr(23, a), 0xff)
+                    let eb := and(shr(23, b), 0xff)
+                    let ma := or(and(a, FRACTION), LEAST_NORMAL)
+                    let mb := or(and(b, FRACTION), LEAST_NORMAL)
+                    if or(gt(sub(ea, 1), 253), gt(sub(eb, 1), 253)) {
+                        // Zeros and subnormal numbers lack that bit, and have the power of two of exponent 1.
+                        if iszero(ea) {
+                            ma := xor(ma, LEAST_NORMAL)
+                            ea := 1
+                        }
+                        if iszero(eb) {
+                            mb := xor(mb, LEAST_NORMAL)
+                            eb := 1
+                        }
+                        // What is no number makes the sum so large that no product matters, and that no word holds it.
+                        if or(eq(ea, 0xff), eq(eb, 0xff)) {
+                            m := LEAST_NORMAL
+                            e := TOO_LARGE
+                        }
+                    }
 
-            // Product: ma * mb * 2^(ea + eb - 300). Addend: mc * 2^(e - 150). In units of 2^(e - 250) the addend stands 100
-            // bits up, the product this many:
-            let up := sub(add(ea, eb), add(e, 50))
-            if gt(sub(up, 25), 180) {
-                switch slt(up, 25)
-                case 1 {
-                    // The product is below 2^-27 of the addend's last place, and 25 bits up it still is: all that counts of
-                    // it is that it is there. (If the addend is 0, the product is below 2^-176, and rounds to 0 either way.)
-                    up := 25
+                    // Product: ma * mb * 2^(ea + eb - 300). In units of 2^(e - 249) the accumulator stands 100 bits up, the
+                    // product this many:
+                    let up := sub(add(ea, eb), add(e, 51))
+                    if gt(sub(up, 25), 180) {
+                        switch slt(up, 25)
+                        case 1 {
+                            // The product is below 2^-27 of the accumulator's last place, and 25 bits up it still is: all that
+                            // counts of it is that it is there. (If the accumulator is 0, the product is below 2^-176, and
+                            // rounds to 0 either way.)
+                            up := 25
+                        }
+                        default {
+                            // The accumulator is below 2^-80 of the product's last bit, and still is if the product is 205
+                            // bits up: all that counts of it is that it is there. (No product that is 0 gets that high.)
+                            e := add(e, sub(up, 205))
+                            up := 205
+                        }
+                    }
+                    up := shl(up, mul(ma, mb))
+                    sum := shl(100, m)
+                    switch shr(31, xor(xor(a, b), acc))
+                    case 0 { sum := add(sum, up) }
+                    default {
+                        // The signs differ: the product is taken off, and may be the greater one.
+                        sum := sub(sum, up)
+                        if slt(sum, 1) {
+                            sum := sub(0, sum)
+                            // What cancels out, and zeros of two signs, make +0.
+                            acc := mul(xor(acc, SIGN), gt(sum, 0))
+                        }
+                    }
                 }
-                default {
-                    // The addend is below 2^-80 of the product's last bit, and still is if the product is 205 bits up: all
-                    // that counts of it is that it is there. (No product that is 0 gets that high.)
-                    e := add(e, sub(up, 205))
-                    up := 205
+                uint256 drop = LeadingZeros.count(sum);
+                assembly ("memory-safe") {
+                    // As in _round, of sum * 2^((e - 100) - 149).
+                    drop := sub(232, drop)
+                    e := add(e, sub(drop, 100))
+                    if slt(or(e, drop), 0) {
+                        drop := sub(drop, e)
+                        if iszero(sum) { drop := 256 }
+                        e := 0
+                    }
+                    m := shr(drop, add(sum, sub(shl(sub(drop, 1), 1), iszero(and(shr(drop, sum), 1)))))
+                    if gt(add(shl(23, e), m), LARGEST) {
+                        m := LEAST_NORMAL
+                        e := TOO_LARGE
+                    }
                 }
             }
-            sum := shl(up, mul(ma, mb))
-            mc := shl(100, mc)
-            sign := and(xor(a, b), SIGN)
-            switch and(xor(sign, c), SIGN)
-            case 0 { sum := add(sum, mc) }
-            default {
-                // The signs differ: the addend is taken off, and may be the greater one.
-                sum := sub(sum, mc)
-                if slt(sum, 1) {
-                    sum := sub(0, sum)
-                    // What cancels out, and zeros of two signs, make +0.
-                    sign := mul(xor(sign, SIGN), gt(sum, 0))
-                }
+            assembly ("memory-safe") {
+                word := or(add(shl(23, e), m), acc)
+                if eq(e, TOO_LARGE) { word := 0x7fc00000 }
             }
-            // 2^(e - 250) is 2^((e - 101) - 149).
-            e := sub(e, 101)
         }
-        return _round(sign, sum, e);
     }
 
-    /// @dev The word of m * 2^(e - 149), rounded to nearest, ties to even. All rounding to words is here.
+    /// @dev The word of m * 2^(e - 149), rounded to nearest, ties to even. The rounding of all operations but fma, which
+    /// has it within its loop.
     /// @param sign SIGN or 0; a zero has it too.
     /// @param m Either 0 or of 25 to 254 bits, so that there is always something to drop.
     /// @param e Signed.
