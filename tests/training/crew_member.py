@@ -18,10 +18,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from torch.distributed import TCPStore
 
 from protocol.errors import OperatorError
 from protocol.ids import Round
-from tests.ports import free_port
 from tests.specs import MODEL, SPEC
 from tests.training.samples import SMALL, round_samples
 from training.arithmetic import Arithmetic
@@ -35,9 +35,15 @@ from training.sharded import ShardedLoop, serve
 _PATIENCE_S = 120.0
 
 
-def meeting_place() -> dict[str, str]:
-    """Where the processes of a new crew find each other."""
-    return {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
+@contextmanager
+def meeting_place() -> Iterator[dict[str, str]]:
+    """Where the processes of a new crew find each other: a store of this process, as torchrun keeps one, and what to tell them."""
+    store = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+    yield {
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(store.port),
+        "TORCHELASTIC_USE_AGENT_STORE": "True",
+    }
 
 
 def place(rank: int, size: int) -> Place:
@@ -68,8 +74,11 @@ def member(
 @contextmanager
 def led_crew(log: Path) -> Iterator[Crew]:
     """A crew of two, of which this process is rank 0."""
-    meeting = meeting_place()
-    with pytest.MonkeyPatch.context() as patch, member(1, 2, meeting, log=log) as other:
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        meeting_place() as meeting,
+        member(1, 2, meeting, log=log) as other,
+    ):
         for name, value in meeting.items():
             patch.setenv(name, value)
         with Crew.join(place(0, 2), stalled_s=_PATIENCE_S) as joined:

@@ -10,21 +10,22 @@ import pytest
 from tests.training.crew_member import meeting_place, member, until
 
 pytestmark = pytest.mark.timeout(300)
-ENDLESS = str(10**6)
+LONG = "20000"
 BOUND_S = 30
 """From the kill to the end of the other process."""
 
 
 @pytest.mark.parametrize(
     ("victim", "work", "doing"),
-    [(1, [ENDLESS], "stepped"), (0, [ENDLESS], "stepped"), (0, [], "joined")],
+    [(1, [LONG], "stepped"), (0, [LONG], "stepped"), (0, [], "joined")],
     ids=["another-in-a-round", "rank-0-in-a-round", "rank-0-between-rounds"],
 )
 def test_crew__one_process_is_killed__the_other_ends_and_says_why(
     tmp_path: Path, victim: int, work: list[str], doing: str
 ) -> None:
-    logs, meeting = [tmp_path / "0", tmp_path / "1"], meeting_place()
+    logs = [tmp_path / "0", tmp_path / "1"]
     with (
+        meeting_place() as meeting,
         member(0, 2, meeting, *work, log=logs[0]) as leader,
         member(1, 2, meeting, log=logs[1]) as other,
     ):
@@ -41,6 +42,6 @@ def test_crew__one_process_is_killed__the_other_ends_and_says_why(
 
 def test_crew__of_one__trains_what_one_process_trains(tmp_path: Path) -> None:
     log = tmp_path / "log"
-    with member(0, 1, meeting_place(), "3", log=log) as alone:
+    with meeting_place() as meeting, member(0, 1, meeting, "3", log=log) as alone:
         assert alone.wait(120) == 0, log.read_text()
     assert "the bits of one process: True" in log.read_text()
