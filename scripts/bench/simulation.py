@@ -54,8 +54,9 @@ def _rounds() -> Iterator[Figure]:
     start, processor = time.perf_counter(), time.process_time()
     run_scenario(scenario, seeds=1)
     taken, worked = time.perf_counter() - start, time.process_time() - processor
-    print(f"{scenario.rounds} rounds: {taken:.1f} s, {worked:.1f} s of processor time")
-    yield Figure(name=f"{scenario.rounds} rounds of {PEERS} peers", value=taken, goal=60, unit="s")
+    print(f"{scenario.rounds} rounds: {worked:.1f} s of one processor, {taken:.1f} s on the wall")
+    # On one thread: what the wall's clock shows beyond it is what other programs took.
+    yield Figure(name=f"{scenario.rounds} rounds of {PEERS} peers", value=worked, goal=60, unit="s")
 
 
 def _field() -> tuple[dict[Address, float], dict[Address, Rating]]:
