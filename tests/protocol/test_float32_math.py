@@ -16,7 +16,7 @@ from scripts.minimax import Fit, exp_rest, log_rest
 
 SAMPLES = 1_500
 FUNCTIONS: dict[str, tuple[Callable[[Word], Word], Callable[[Decimal], Decimal], float]] = {
-    "exp": (exp, lambda x: x.exp(), 1.0),
+    "exp": (exp, lambda x: x.exp(), 1.1),
     "log": (log, lambda x: x.ln(), 1.0),
     "sigmoid": (sigmoid, lambda x: 1 / (1 + (-x).exp()), 2.0),
     "silu": (silu, lambda x: x / (1 + (-x).exp()), 2.5),
