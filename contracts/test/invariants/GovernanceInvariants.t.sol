@@ -16,7 +16,7 @@ contract GovernanceInvariantsTest is GamesHandler {
 
     function setUp() public override {
         super.setUp();
-        bytes4[] memory actions = new bytes4[](12);
+        bytes4[] memory actions = new bytes4[](14);
         actions[0] = this.actOpen.selector;
         actions[1] = this.actPlay.selector;
         actions[2] = this.actPass.selector;
@@ -29,6 +29,9 @@ contract GovernanceInvariantsTest is GamesHandler {
         actions[9] = this.actPause.selector;
         actions[10] = this.actEpoch.selector;
         actions[11] = this.actNoteTerms.selector;
+        // Most attempts come in a pause or without a fault to open about: a run must not end without any game.
+        actions[12] = this.actOpen.selector;
+        actions[13] = this.actOpen.selector;
         target(actions);
     }
 
