@@ -236,7 +236,7 @@ async def loss_replayer(
             endpoints=[source.endpoint],
         )
     else:
-        folder = data or (source.home / _DATASET if isinstance(source, HomeSource) else Path())
+        folder = data or Path(source.name) / _DATASET
         dataset = await asyncio.to_thread(TokenDataset.open, folder)
         if dataset.spec != spec.data:
             raise OperatorError(
