@@ -2,7 +2,8 @@
 
 Sixteen miners train one model, each on its own assigned samples and with its own part of the round's steps: the first a sixteenth of
 them, the last all. Two validators of equal stake, each in a process of its own with its own draws and number of threads, follow the
-run, score everybody, and give their weights after the last round. Beside the two stands who really did more.
+run, score everybody, and give their weights after the last round. The ratings' own correlation stands beside the weights', which
+hold the proof of computation too; and so does who really did more.
 """
 
 from __future__ import annotations
@@ -105,7 +106,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.validator is not None:
         pin_threads(THREADS[options.validator])
-        print(json.dumps(_weights(_open(options.folder), options.validator)))
+        print(json.dumps(_judged(_open(options.folder), options.validator)))
         return
     pin_threads(1)
     with tempfile.TemporaryDirectory(prefix="syntience-bench-") as folder:
@@ -119,7 +120,7 @@ def main() -> None:
 def _measure(folder: Path) -> list[Figure]:
     _prepare(folder)
     _train(_open(folder))
-    vectors = []
+    vectors, ratings = [], []
     for validator, threads in THREADS.items():
         call = [sys.executable, "-m", "scripts.bench.ranking", "--validator", validator]
         done = subprocess.run(
@@ -129,7 +130,9 @@ def _measure(folder: Path) -> list[Figure]:
             text=True,
             env={**os.environ, "OMP_WAIT_POLICY": "passive"},  # who spins is slow on a busy machine
         )
-        vectors.append(json.loads(done.stdout))
+        found = json.loads(done.stdout)
+        vectors.append(found["weights"])
+        ratings.append(found["ordinals"])
         print(f"weights with {threads} threads: {vectors[-1]}")
     steps = list(range(1, MINERS + 1))
     return [
@@ -140,6 +143,7 @@ def _measure(folder: Path) -> list[Figure]:
             unit="",
             at_least=True,
         ),
+        Figure(name="the same of their ratings", value=spearman(*ratings), unit=""),
         *(
             Figure(
                 name=f"rank correlation with the steps taken, validator {number}",
@@ -161,15 +165,15 @@ def _prepare(folder: Path) -> None:
     prepare_dataset(
         ListedDocuments(corpus.NAME, corpus.fetch_default_corpus(cache)),
         folder / "data",
-        vocab_size=preset_named("default").vocab_size,
-        context=preset_named("default").model.context,
+        vocab_size=preset_named("tiny").vocab_size,
+        context=preset_named("tiny").model.context,
         heldout_fraction=0.05,
         name="bench",
     )
 
 
 def _open(folder: Path) -> Run:
-    dataset, preset = TokenDataset.open(folder / "data"), preset_named("default")
+    dataset, preset = TokenDataset.open(folder / "data"), preset_named("tiny")
     spec = build_spec(
         # A step more for each grade, and as many samples as a devnet's miner gets.
         replace(preset, inner=replace(preset.inner, steps=MINERS, batch=5, trace_every=MINERS)),
@@ -205,8 +209,8 @@ def _train(run: Run) -> None:
         print(f"round {round_}: training loss {sum(losses) / MINERS:.3f}", flush=True)
 
 
-def _weights(run: Run, validator: Address) -> list[int]:
-    """One validator's weights by miner after all rounds."""
+def _judged(run: Run, validator: Address) -> dict[str, list[float]]:
+    """One validator's weights and rating ordinals by miner after all rounds."""
     spec, examiner = run.spec, Examiner(run.spec, run.dataset)
     params, book = _start(spec.model), ScoreBook.empty(Rules.of(spec.scoring))
     for round_ in _rounds():
@@ -248,7 +252,10 @@ def _weights(run: Run, validator: Address) -> list[int]:
         )
         params = run.after(params, round_, payloads)
     slots = {Slot(number): miner for number, miner in enumerate(ADDRESSES)}
-    return list(book.weights(Epoch(1), slots=slots, slot_count=MINERS))
+    return {
+        "weights": list(book.weights(Epoch(1), slots=slots, slot_count=MINERS)),
+        "ordinals": [book.record(miner).rating.ordinal for miner in ADDRESSES],
+    }
 
 
 def spearman(one: Sequence[float], other: Sequence[float]) -> float:
